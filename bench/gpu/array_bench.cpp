@@ -38,11 +38,11 @@ class CodedArray {
                        [&](cudaStream_t stream) { return compress(stream); });
   }
 
-  std::uint64_t time_decompression(DeviceArray<std::uint8_t>& decoded) {
+  std::uint64_t time_decompression(const std::string& step, DeviceArray<std::uint8_t>& decoded) {
     call_.array = decoded.data();
     call_.stream_bytes = stored_;
     const std::uint64_t n = array_.bytes();
-    session_.time_step(array_, "arrays", "decompress", {n, stored_, n + stored_}, [&](cudaStream_t stream) {
+    session_.time_step(array_, "arrays", step, {n, stored_, n + stored_}, [&](cudaStream_t stream) {
       return error_of(coder_->decompress(call_, workspace_.data(), workspace_.bytes(), stream));
     });
     return outcome();
@@ -92,6 +92,18 @@ CompressOptions options_for(BoundKind kind, double value) {
   return options;
 }
 
+/// Both ways with streams read a second time.
+void time_fault_checks(Session& session, const BenchArray& array) {
+  constexpr std::uint64_t kMemory = 8;  // and a second array, and what decompressing works in
+  if (!session.has_room(kMemory * array.bytes() + (UINT64_C(512) << 20))) return;
+  CompressOptions options = options_for(BoundKind::abs, array.bound);
+  options.settings.emplace_back("verify", "fault");
+  CodedArray checked(session, array, options);
+  checked.time_compression("compress_absolute_checked", 2);
+  DeviceArray<std::uint8_t> decoded(array.bytes());
+  checked.time_decompression("decompress_checked", decoded);
+}
+
 }  // namespace
 
 void bench_arrays(Session& session, const BenchArray& array) {
@@ -104,7 +116,8 @@ void bench_arrays(Session& session, const BenchArray& array) {
   CodedArray absolute(session, array, options_for(BoundKind::abs, array.bound));
   absolute.time_compression("compress_absolute", 1);
   DeviceArray<std::uint8_t> decoded(array.bytes());
-  const std::uint64_t decoded_bytes = absolute.time_decompression(decoded);
+  const std::uint64_t decoded_bytes = absolute.time_decompression("decompress", decoded);
+  time_fault_checks(session, array);
   DeviceArray<kernels::CudaBoundCheck> result(1);
   Stream queue;
   const kernels::FillValues no_fills;

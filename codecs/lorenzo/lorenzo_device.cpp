@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "codecs/lorenzo/device_faults.cuh"
 #include "codecs/lorenzo/device_plan.cuh"
 #include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lorenzo/plan.h"
@@ -32,7 +33,9 @@ constexpr std::uint32_t kCleaningWarps = 512;
 
 class LorenzoPlanner final : public cuda::ArrayPlanner {
  public:
-  LorenzoPlanner(DType dtype, const Vector<Layout>& layouts, const Shape& shape, std::uint64_t sample) : dtype_(dtype) {
+  LorenzoPlanner(DType dtype, const Vector<Layout>& layouts, const Shape& shape, std::uint64_t sample,
+                 bool checks_faults)
+      : dtype_(dtype), checks_faults_(checks_faults) {
     for (const Layout& layout : layouts) {
       const ChunkGrid grid = make_grid(shape, layout, dtype);
       segments_.push_back(SegmentLayout(grid, dtype));
@@ -47,6 +50,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
   }
   std::uint64_t workspace_bytes(std::uint32_t count) const override { return Room(*this, count).workspace.bytes(); }
   std::uint32_t variants() const override { return shapes_; }
+  bool checks_faults() const override { return checks_faults_; }
 
   cudaError_t plan(const cuda::StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
                    cudaStream_t queue) const override {
@@ -127,6 +131,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
   }
 
   DType dtype_;
+  bool checks_faults_;
   Vector<SegmentLayout> segments_;
   Vector<DeviceTrial> trials_;
   std::uint32_t shapes_ = 0;  ///< bit S: some layout has tile shape S
@@ -142,11 +147,10 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   Result<std::unique_ptr<cuda::ArrayPlanner>> planner(DType dtype, const Shape& shape, const Settings& settings,
                                                       std::uint64_t sample) const override {
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(settings, shape));
-    if (parsed.checks_faults)
-      return Status(StatusCode::unsupported, "lorenzo: verify=fault checks on the host, and so encodes there");
     try {
       const Vector<Layout> layouts = parsed.layout ? Vector<Layout>{*parsed.layout} : all_layouts(shape);
-      return std::unique_ptr<cuda::ArrayPlanner>(new LorenzoPlanner(dtype, layouts, shape, sample));
+      return std::unique_ptr<cuda::ArrayPlanner>(
+          new LorenzoPlanner(dtype, layouts, shape, sample, parsed.checks_faults));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "lorenzo: out of memory while planning");
     }
@@ -188,6 +192,9 @@ class LorenzoChunkKernels final : public cuda::ChunkKernels {
   cudaError_t decode(const cuda::ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint8_t* workspace,
                      std::uint32_t* damaged, cudaStream_t queue) const override {
     return kernels::lorenzo_decode_async(chunks_of(places), stored, workspace, damaged, queue);
+  }
+  cudaError_t find_faults(const cuda::FaultPlaces& places, cudaStream_t queue) const override {
+    return find_faults_async(places, queue);
   }
 
  private:

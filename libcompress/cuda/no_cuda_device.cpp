@@ -15,12 +15,14 @@ Result<std::unique_ptr<Device>> open_cuda_device(int) { return no_cuda(); }
 Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int, DType, const Shape&, const CompressOptions&) {
   return no_cuda();
 }
-Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int, DType, const Shape&) { return no_cuda(); }
+Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int, DType, const Shape&, bool) { return no_cuda(); }
 Result<CompressReport> compress_device_array(int, const void*, DType, const Shape&, const CompressOptions&,
                                              std::span<std::uint8_t>) {
   return no_cuda();
 }
-Status decompress_device_array(int, std::span<const std::uint8_t>, void*, DType, const Shape&) { return no_cuda(); }
+Status decompress_device_array(int, std::span<const std::uint8_t>, void*, DType, const Shape&, bool) {
+  return no_cuda();
+}
 Result<BoundCheck> check_bound_on_device(const DevicePair&, const EnforcedBound&, const ValidityRule&) {
   return no_cuda();
 }

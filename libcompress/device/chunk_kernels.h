@@ -10,6 +10,7 @@
 
 #include <quern/bound.h>
 #include <quern/codec.h>
+#include <quern/device_arrays.h>
 #include <quern/dtype.h>
 #include <quern/memory.h>
 #include <quern/shape.h>
@@ -58,6 +59,22 @@ struct StreamPlaces {
   std::uint32_t count = 0;
 };
 
+/// Arrays of one type and shape that are held against what was decoded a second time of their streams.
+struct FaultPlaces {
+  DType dtype = DType::f32;
+  BoundKind bound = BoundKind::abs;  ///< that was asked for
+  std::uint32_t count = 0;
+  std::uint64_t elems = 0;  ///< of each
+  DeviceArrays arrays;
+  const std::uint8_t* decoded = nullptr;  ///< that of array i begins i * decoded_stride bytes from here
+  std::uint64_t decoded_stride = 0;
+  /// What the streams were written with: decoded are values under their bound. Null: streams were only read, and all
+  /// bits are the same.
+  const DeviceStream* written = nullptr;
+  const DeviceStream* read = nullptr;  ///< the second reading; what failed there is not looked at
+  std::uint32_t* faults = nullptr;     ///< faults[i] is 0 and becomes 1
+};
+
 /// Chooses layouts and codec states of arrays that lie on the device, as ArrayCodec::plan does. Made for arrays of one
 /// type and shape; what it queues for them neither allocates nor waits.
 class ArrayPlanner : public Allocated {
@@ -70,6 +87,8 @@ class ArrayPlanner : public Allocated {
   virtual std::uint64_t workspace_bytes(std::uint32_t count) const = 0;
   /// Which kinds of codec states it may choose, as bits that mean something to the codec's kernels.
   virtual std::uint32_t variants() const = 0;
+  /// Whether settings ask for a look for hardware faults (ChunkKernels::find_faults).
+  virtual bool checks_faults() const = 0;
   /// Given StreamPlan::enforced and mask, fills codec_state and layout of the streams whose status is ok, and params.
   virtual cudaError_t plan(const StreamPlaces& places, const std::uint8_t* constants, std::uint8_t* workspace,
                            cudaStream_t queue) const = 0;
@@ -106,6 +125,8 @@ class ChunkKernels {
   /// workspace begins at a multiple of 16 bytes.
   virtual cudaError_t decode(const ChunkPlaces& places, const kernels::StoredChunk* stored, std::uint8_t* workspace,
                              std::uint32_t* damaged, cudaStream_t queue) const = 0;
+  /// Looks for elements that are neither decoded bit for bit nor, in written streams, to the value of their code.
+  virtual cudaError_t find_faults(const FaultPlaces& places, cudaStream_t queue) const = 0;
 };
 
 }  // namespace quern::cuda

@@ -80,6 +80,7 @@ class DeviceJob {
   DeviceBuffer<std::uint8_t>& array(std::size_t i) { return *arrays_[i]; }
   DeviceBuffer<std::uint8_t>& stream(std::size_t i) { return *streams_[i]; }
   DeviceBuffer<std::uint64_t>& room() { return room_; }
+  DeviceBuffer<std::uint8_t>& workspace() { return workspace_; }
   std::vector<std::int32_t> statuses() const { return statuses_.get(); }
   std::vector<std::uint64_t> sizes() const { return sizes_.get(); }
   std::vector<DeviceOutcome> outcomes() const {

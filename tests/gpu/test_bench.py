@@ -17,7 +17,8 @@ SUBJECT_STEPS = {
     "mask": {"scan_and_list", "encode_and_fill", "decode", "decode_levels"},
     "stencil": {"decode_levels", "decode_raster"},
     "stencil_encode": {"encode_raster", "write_raster_lanes"},
-    "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress"},
+    "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress",
+               "compress_absolute_checked", "decompress_checked"},
     "batches": {"compress", "decompress"},
 }
 

@@ -26,18 +26,33 @@ class ArrayCall {
   }
   std::uint8_t* stream() const { return stream_.data(); }
 
-  /// Waits for the work that `queue` queues on the default stream; the bytes of its outcome.
+  /// Waits for the work that `queue` queues on the default stream; the bytes of its outcome. What a hardware fault has
+  /// changed is done once more.
   template <class Queue>
   Result<std::uint64_t> run(const Queue& queue) const {
-    QUERN_RETURN_IF_ERROR(queue(workspace_.data(), workspace_.size()));
-    DeviceOutcome outcome;
-    QUERN_RETURN_IF_ERROR(to_status(cudaMemcpy(&outcome, workspace_.data(), sizeof(outcome), cudaMemcpyDeviceToHost)));
-    if (outcome.status != static_cast<std::int32_t>(StatusCode::ok))
-      return Status(static_cast<StatusCode>(outcome.status), "refused by the device");
+    QUERN_ASSIGN_OR_RETURN(DeviceOutcome outcome, run_once(queue));
+    if (code_of(outcome) == StatusCode::hardware_fault) {
+      QUERN_ASSIGN_OR_RETURN(outcome, run_once(queue));
+      if (code_of(outcome) == StatusCode::hardware_fault)
+        return Status(StatusCode::hardware_fault,
+                      "a hardware fault of the device changed the array, and changed it again in the second attempt; "
+                      "nothing of this call can be relied on");
+    }
+    if (code_of(outcome) != StatusCode::ok) return Status(code_of(outcome), "refused by the device");
     return outcome.bytes;
   }
 
  private:
+  static StatusCode code_of(const DeviceOutcome& outcome) { return static_cast<StatusCode>(outcome.status); }
+
+  template <class Queue>
+  Result<DeviceOutcome> run_once(const Queue& queue) const {
+    QUERN_RETURN_IF_ERROR(queue(workspace_.data(), workspace_.size()));
+    DeviceOutcome outcome;
+    QUERN_RETURN_IF_ERROR(to_status(cudaMemcpy(&outcome, workspace_.data(), sizeof(outcome), cudaMemcpyDeviceToHost)));
+    return outcome;
+  }
+
   const DeviceArrayCoder& coder_;
   DeviceMemory workspace_;
   DeviceMemory stream_;
@@ -86,8 +101,8 @@ Result<CompressReport> compress_device_array(int ordinal, const void* array, DTy
 }
 
 Status decompress_device_array(int ordinal, std::span<const std::uint8_t> stream, void* array, DType dtype,
-                               const Shape& shape) {
-  QUERN_ASSIGN_OR_RETURN(const auto coder, device_decompressor(ordinal, dtype, shape));
+                               const Shape& shape, bool check_faults) {
+  QUERN_ASSIGN_OR_RETURN(const auto coder, device_decompressor(ordinal, dtype, shape, check_faults));
   const CurrentDevice current(ordinal);
   QUERN_RETURN_IF_ERROR(current.status());
   ArrayCall call(*coder);

@@ -12,6 +12,7 @@
 #include "libcompress/cuda/cuda_memory.h"
 #include "libcompress/cuda/stream/chunk_layout.cuh"
 #include "libcompress/cuda/stream/masked_encoding.h"
+#include "libcompress/cuda/stream/second_reading.cuh"
 #include "libcompress/cuda/stream/segment_reader.cuh"
 #include "libcompress/cuda/stream/segment_writer.cuh"
 #include "libcompress/cuda/stream/stream_end.cuh"
@@ -47,11 +48,10 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     request_ = {};
   }
 
-  Status open_decompressor(const ChunkKernels& kernels) {
+  Status open_decompressor(const ChunkKernels& kernels, bool check_faults) {
     kernels_ = &kernels;
-    Vector<SegmentLayout> layouts = kernels.usual_layouts(dtype_, shape_);
-    layouts.push_back(SegmentLayout(stored_grid(shape_.elems(), dtype_), dtype_));
-    readable_ = LayoutLimits(layouts, layouts.size() - 1);
+    checks_faults_ = check_faults && shape_.elems() != 0;
+    set_readable({});
     return {};
   }
 
@@ -63,6 +63,8 @@ class CudaArrayCoder final : public DeviceArrayCoder {
           planner_, kernels.planner(dtype_, shape_, codec_settings(options.settings), sample_elems(dtype_, shape_)));
       writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size());
       QUERN_RETURN_IF_ERROR(check_promise(options));
+      checks_faults_ = planner_->checks_faults();
+      if (checks_faults_) set_readable(planner_->layouts());
     }
     compresses_ = true;
     return request_.open(dtype_, options, planner_ ? planner_->constants() : std::span<const std::uint8_t>());
@@ -70,7 +72,8 @@ class CudaArrayCoder final : public DeviceArrayCoder {
 
   std::uint64_t workspace_bytes(std::uint32_t count) const override {
     const std::uint64_t reading = DecompressRoom(readable_, count, *kernels_, dtype_).workspace.bytes();
-    return compresses_ ? std::max(reading, compress_room(count).workspace.bytes()) : reading;
+    const std::uint64_t call = compresses_ ? std::max(reading, compress_room(count).workspace.bytes()) : reading;
+    return checks_faults_ ? call + fault_room(count).workspace.bytes() : call;
   }
 
   Status compress(const DeviceArrays& arrays, void* workspace, std::uint64_t workspace_bytes,
@@ -78,23 +81,37 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     if (!compresses_) return Status(StatusCode::invalid_argument, "this coder was made for decompressing");
     QUERN_RETURN_IF_ERROR(check_call(writable_, arrays, workspace));
     const CompressRoom room = compress_room(arrays.count);
-    QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, workspace_bytes));
+    QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, arrays.count, workspace_bytes));
     const CurrentDevice current(ordinal_);
     QUERN_RETURN_IF_ERROR(current.status());
-    return queue_compression(arrays, room, static_cast<std::uint8_t*>(workspace), static_cast<cudaStream_t>(queue));
+    auto* const memory = static_cast<std::uint8_t*>(workspace);
+    auto* const stream = static_cast<cudaStream_t>(queue);
+    QUERN_RETURN_IF_ERROR(queue_compression(arrays, room, memory, stream));
+    return queue_fault_check(arrays, room, room.tables.streams.at(memory), memory, stream);
   }
 
   Status decompress(const DeviceArrays& arrays, void* workspace, std::uint64_t workspace_bytes,
                     void* queue) const override {
     QUERN_RETURN_IF_ERROR(check_call(readable_, arrays, workspace));
     const DecompressRoom room(readable_, arrays.count, *kernels_, dtype_);
-    QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, workspace_bytes));
+    QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, arrays.count, workspace_bytes));
     const CurrentDevice current(ordinal_);
     QUERN_RETURN_IF_ERROR(current.status());
-    return queue_decompression(arrays, room, static_cast<std::uint8_t*>(workspace), static_cast<cudaStream_t>(queue));
+    auto* const memory = static_cast<std::uint8_t*>(workspace);
+    auto* const stream = static_cast<cudaStream_t>(queue);
+    QUERN_RETURN_IF_ERROR(queue_decompression(arrays, room, memory, stream));
+    return queue_fault_check(arrays, room, nullptr, memory, stream);
   }
 
  private:
+  /// Streams of the layouts that encoders choose, of these, and of arrays that no codec was used for.
+  void set_readable(std::span<const SegmentLayout> more) {
+    Vector<SegmentLayout> layouts = kernels_->usual_layouts(dtype_, shape_);
+    layouts.insert(layouts.end(), more.begin(), more.end());
+    layouts.push_back(SegmentLayout(stored_grid(shape_.elems(), dtype_), dtype_));
+    readable_ = LayoutLimits(layouts, layouts.size() - 1);
+  }
+
   /// Where a layout's tables might take more than streams may grow by, the pipeline looks at the outcome and chooses
   /// again; kernels cannot.
   Status check_promise(const CompressOptions& options) const {
@@ -120,15 +137,20 @@ class CudaArrayCoder final : public DeviceArrayCoder {
       return Status(StatusCode::unsupported, "too many chunks for one call: give fewer arrays at a time");
     return {};
   }
-  static Status check_workspace(const Workspace& needed, std::uint64_t given) {
-    if (given >= needed.bytes()) return {};
+  /// What a fault check works in comes behind the rest.
+  Status check_workspace(const Workspace& call, std::uint32_t count, std::uint64_t given) const {
+    const std::uint64_t needed = call.bytes() + (checks_faults_ ? fault_room(count).workspace.bytes() : 0);
+    if (given >= needed) return {};
     return Status(StatusCode::destination_too_small, "the workspace has {0} bytes; {1} are needed",
-                  static_cast<std::int64_t>(given), static_cast<std::int64_t>(needed.bytes()));
+                  static_cast<std::int64_t>(given), static_cast<std::int64_t>(needed));
   }
 
   CompressRoom compress_room(std::uint32_t count) const {
     return {writable_, count,  planner_ ? planner_->workspace_bytes(count) : 0,
             *kernels_, dtype_, request_.stream().bound.kind};
+  }
+  FaultRoom fault_room(std::uint32_t count) const {
+    return {readable_, count, *kernels_, dtype_, shape_.elems() * dtype_bytes(dtype_)};
   }
   StreamPlaces places_of(const ArrayRoom& room, std::uint8_t* memory, std::uint32_t count) const {
     return {dtype_, shape_, room.tables.streams.at(memory), room.plans.at(memory), count};
@@ -243,12 +265,39 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     return steps.status();
   }
 
+  /// Reads the streams of a call that is queued once more, to memory of its own, and holds what comes out against the
+  /// arrays. `written`: the call wrote the streams; null: it read them.
+  Status queue_fault_check(const DeviceArrays& call, const ArrayRoom& used, const DeviceStream* written,
+                           std::uint8_t* memory, cudaStream_t queue) const {
+    if (!checks_faults_) return {};
+    const FaultRoom room = fault_room(call.count);
+    std::uint8_t* const own = memory + used.workspace.bytes();
+    DeviceOutcome* const outcomes = used.outcomes.at(memory);
+    const SecondReading reading = room.reading(own, written != nullptr);
+    QUERN_RETURN_IF_ERROR(to_status(aim_second_reading_async(call, outcomes, reading, queue)));
+    QUERN_RETURN_IF_ERROR(queue_decompression(reading.reading(call), room, own, queue));
+    FaultPlaces places;
+    places.dtype = dtype_;
+    places.bound = request_.stream().bound.kind;
+    places.count = call.count;
+    places.elems = shape_.elems();
+    places.arrays = call;
+    places.decoded = reading.decoded;
+    places.decoded_stride = reading.stride;
+    places.written = written;
+    places.read = room.tables.streams.at(own);
+    places.faults = reading.faults;
+    QUERN_RETURN_IF_ERROR(to_status(kernels_->find_faults(places, queue)));
+    return to_status(tell_faults_async(call, room.outcomes.at(own), reading, outcomes, queue));
+  }
+
   int ordinal_;
   DType dtype_;
   Shape shape_;
   const ChunkKernels* kernels_ = nullptr;
   std::unique_ptr<ArrayPlanner> planner_;  ///< null: decompressing alone, or arrays without elements
   bool compresses_ = false;
+  bool checks_faults_ = false;
   LayoutLimits readable_;
   LayoutLimits writable_;
   ArrayRequest request_;
@@ -270,13 +319,13 @@ const char* no_kernels_message() {
 }
 
 Result<std::unique_ptr<DeviceArrayCoder>> make_coder(int ordinal, DType dtype, const Shape& shape,
-                                                     const CompressOptions* options) {
+                                                     const CompressOptions* options, bool check_faults) {
   const DeviceCodec codec = options != nullptr ? builtin_device_codec(options->codec) : read_codec();
   const ChunkKernels* const kernels = codec.chunks;
   if (kernels == nullptr) return Status(StatusCode::unsupported, no_kernels_message());
   QUERN_RETURN_IF_ERROR(check_ordinal(ordinal));
   auto coder = std::make_unique<CudaArrayCoder>(ordinal, dtype, shape);
-  QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels));
+  QUERN_RETURN_IF_ERROR(coder->open_decompressor(*kernels, check_faults));
   if (options != nullptr) QUERN_RETURN_IF_ERROR(coder->open_compressor(*kernels, *options));
   return std::unique_ptr<DeviceArrayCoder>(std::move(coder));
 }
@@ -298,15 +347,16 @@ Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType d
     return Status(StatusCode::unsupported,
                   "a bound of kind psnr or ratio is found by search, which cannot be queued; give abs, rel or pwrel");
   try {
-    return cuda::make_coder(ordinal, dtype, shape, &options);
+    return cuda::make_coder(ordinal, dtype, shape, &options, false);
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }
 }
 
-Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape) {
+Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape,
+                                                              bool check_faults) {
   try {
-    return cuda::make_coder(ordinal, dtype, shape, nullptr);
+    return cuda::make_coder(ordinal, dtype, shape, nullptr, check_faults);
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }

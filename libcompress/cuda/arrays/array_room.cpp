@@ -77,4 +77,13 @@ DecompressRoom::DecompressRoom(const LayoutLimits& limits, std::uint32_t streams
       decoding(workspace.add<std::uint8_t>(
           kernels.decode_workspace_bytes(dtype, streams, tables.shape.slots, tables.shape.coded))) {}
 
+FaultRoom::FaultRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels, DType dtype,
+                     std::uint64_t array_bytes)
+    : DecompressRoom(limits, streams, kernels, dtype),
+      stride(aligned_part(array_bytes)),
+      decoded(workspace.add<std::uint8_t>(streams * stride)),
+      arrays(workspace.add<void*>(streams)),
+      sizes(workspace.add<std::uint64_t>(streams)),
+      faults(workspace.add<std::uint32_t>(streams)) {}
+
 }  // namespace quern::cuda

@@ -9,6 +9,7 @@
 #include "kernels/common/range_keys.h"
 #include "kernels/mask/cuda/entry_points.h"
 #include "libcompress/cuda/stream/mask_wave_room.h"
+#include "libcompress/cuda/stream/second_reading.cuh"
 #include "libcompress/cuda/stream/segment_tables.h"
 #include "libcompress/device/chunk_kernels.h"
 
@@ -85,6 +86,22 @@ struct DecompressRoom : ArrayRoom {
   Part<std::uint8_t> decoding;
 
   DecompressRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels, DType dtype);
+};
+
+/// Of a second reading that looks for hardware faults, with place for the values it decodes.
+struct FaultRoom : DecompressRoom {
+  std::uint64_t stride;
+  Part<std::uint8_t> decoded;
+  Part<void*> arrays;
+  Part<std::uint64_t> sizes;
+  Part<std::uint32_t> faults;
+
+  FaultRoom(const LayoutLimits& limits, std::uint32_t streams, const ChunkKernels& kernels, DType dtype,
+            std::uint64_t array_bytes);
+
+  SecondReading reading(std::uint8_t* memory, bool written) const {
+    return {decoded.at(memory), stride, arrays.at(memory), sizes.at(memory), faults.at(memory), written};
+  }
 };
 
 }  // namespace quern::cuda

@@ -62,16 +62,23 @@ class DeviceArrayCoder : public Allocated {
 /// that are found by search, shapes whose chunks are too small.
 Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType dtype, const Shape& shape,
                                                             const CompressOptions& options);
-/// For decompress() alone.
-Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape);
+/// For decompress() alone. `check_faults` as below.
+///
+/// Hardware faults: under the setting verify=fault of codec `lorenzo`, and with `check_faults`, a call reads its streams a
+/// second time, to memory of its own, and holds the values against the arrays. What a bit that flipped has changed becomes
+/// the outcome hardware_fault, and the caller queues the call again. Workspaces grow by the arrays and by what
+/// decompressing takes. Streams are the same. Coders made with verify=fault check both ways.
+Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType dtype, const Shape& shape,
+                                                              bool check_faults = false);
 
 /// One array in device memory to a stream in host memory and back, done when they return; they begin after what the
 /// device's default stream waits for. The device's memory holds a workspace and a stream, twice to three times the
 /// array, for as long as the call takes. Fail as device_compressor() and the outcomes say; then `stream` or `array`
-/// have any content. O(elements).
+/// have any content. What a hardware fault has changed is done once more, where it is looked for, before the call fails
+/// with `hardware_fault`. O(elements).
 Result<CompressReport> compress_device_array(int ordinal, const void* array, DType dtype, const Shape& shape,
                                              const CompressOptions& options, std::span<std::uint8_t> stream);
 Status decompress_device_array(int ordinal, std::span<const std::uint8_t> stream, void* array, DType dtype,
-                               const Shape& shape);
+                               const Shape& shape, bool check_faults = false);
 
 }  // namespace quern
