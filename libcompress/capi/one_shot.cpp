@@ -105,13 +105,12 @@ Status decompress_box(quern_context& context, ByteSource& source, const std::uin
   return output.deliver();
 }
 
-Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level) {
+Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array,
+                        const DecompressOptions& options) {
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
-  DecompressOptions options;
-  options.level = level;
   QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
                          decompress(source, output.view(), builtin_codecs(),
                                     remaining(context.execution, output.copied_bytes()), options));
@@ -122,17 +121,17 @@ Status decompress_whole(quern_context& context, ByteSource& source, quern_array*
 }
 
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
-                        unsigned level) {
+                        const DecompressOptions& options) {
   if (stream == nullptr && size != 0) return null_argument("quern_decompress: the stream is NULL");
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
-  if (layout.on_device && level == 0) {
-    const Status done =
-        decompress_device_array(layout.device, stream_bytes(stream, size), layout.data, layout.dtype, layout.shape);
+  if (layout.on_device && options.level == 0) {
+    const Status done = decompress_device_array(layout.device, stream_bytes(stream, size), layout.data, layout.dtype,
+                                                layout.shape, options.check_faults);
     if (!host_knows_more(done)) return done;
   }
   MemorySource source(stream_bytes(stream, size));
-  return decompress_whole(context, source, array, level);
+  return decompress_whole(context, source, array, options);
 }
 
 }  // namespace quern::capi
@@ -168,6 +167,15 @@ quern_status quern_decompress(quern_context* context, const void* stream, uint64
                  [&] { return quern::capi::decompress_array(*context, stream, size, array); });
 }
 
+quern_status quern_decompress_checked(quern_context* context, const void* stream, uint64_t size, quern_array* array) {
+  if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
+  return guarded(context->error, &context->memory, [&] {
+    quern::DecompressOptions options;
+    options.check_faults = true;
+    return quern::capi::decompress_array(*context, stream, size, array, options);
+  });
+}
+
 quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size, const uint64_t* begin,
                                      const uint64_t* end, quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
@@ -188,6 +196,9 @@ quern_status quern_level_extents(quern_context* context, const void* stream, uin
 quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                     quern_array* array) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
-  return guarded(context->error, &context->memory,
-                 [&] { return quern::capi::decompress_array(*context, stream, size, array, level); });
+  return guarded(context->error, &context->memory, [&] {
+    quern::DecompressOptions options;
+    options.level = level;
+    return quern::capi::decompress_array(*context, stream, size, array, options);
+  });
 }

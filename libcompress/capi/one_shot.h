@@ -13,15 +13,16 @@ namespace quern::capi {
 
 Status compress_array(quern_context& context, const CompressOptions& options, const quern_array* array, void* stream,
                       std::uint64_t capacity, std::uint64_t* size, quern_report* report);
-/// `level` 0: the array itself.
+/// `options` says which level (0: the array itself), and whether hardware faults are looked for.
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
-                        unsigned level = 0);
+                        const DecompressOptions& options = {});
 
 /// The box [begin, end) of the stream in `source`.
 Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
                       quern_array* array);
-/// A whole level of the stream in `source`, which ends where the source does, into host memory or by way of it.
-Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array, unsigned level);
+/// The same of the stream in `source`, which ends where the source does, into host memory or by way of it.
+Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array,
+                        const DecompressOptions& options);
 
 /// A stream as the caller gives it.
 inline std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {

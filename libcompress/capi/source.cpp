@@ -65,6 +65,8 @@ quern_status quern_source_region(quern_context* context, const quern_source* sou
 quern_status quern_source_level(quern_context* context, const quern_source* source, uint32_t level,
                                 quern_array* array) {
   return quern::capi::with_source(context, source, [&](quern::ByteSource& opened) {
-    return quern::capi::decompress_whole(*context, opened, array, level);
+    quern::DecompressOptions options;
+    options.level = level;
+    return quern::capi::decompress_whole(*context, opened, array, options);
   });
 }

@@ -75,6 +75,15 @@ class Errors(unittest.TestCase):
             quern.decompress(stream, memory_limit=1000)
         self.assertEqual(quern.decompress(stream, memory_limit=1 << 26).shape, FIELD.shape)
 
+    def test_hardware_faults_are_looked_for(self):
+        stream = quern.compress(FIELD, abs=1e-3, codec="lorenzo", settings={"verify": "fault"})
+        self.assertEqual(stream, quern.compress(FIELD, abs=1e-3, codec="lorenzo"))
+        self.assertEqual(quern.decompress(stream, check_faults=True).tobytes(), quern.decompress(stream).tobytes())
+        with self.assertRaisesRegex(TypeError, "leave region and level out"):
+            quern.decompress(stream, check_faults=True, region=(slice(0, 3), slice(None)))
+        with self.assertRaises(quern.Unsupported):
+            quern.decompress(quern.compress(FIELD, abs=1e-3, codec="stencil"), check_faults=True)
+
     def test_device(self):
         stream = quern.compress(FIELD, abs=1e-3)
         self.assertEqual(quern.compress(FIELD, abs=1e-3, device="auto"), stream)

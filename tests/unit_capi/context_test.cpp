@@ -155,6 +155,28 @@ TEST(Context, BytesBehindTheStream_AreRefused) {
   EXPECT_EQ(quern_decompress(context.get(), stream.data(), stream.size(), &array), QUERN_ERROR_TRAILING_DATA);
 }
 
+TEST(Context, DecompressChecked_SameValuesAndLorenzoAlone) {
+  const auto context = make_context();
+  const auto values = field(100);
+  auto given = values;
+  quern_array array = make_array(QUERN_F32, {10, 10}, given.data());
+  const auto stream = compressed(context.get(), make_params("abs=1e-3 codec=lorenzo verify=fault").get(), array);
+  EXPECT_EQ(stream, compressed(context.get(), make_params("abs=1e-3 codec=lorenzo").get(), array));
+  std::vector<float> plain(100), checked(100);
+  quern_array out = make_array(QUERN_F32, {10, 10}, plain.data());
+  ASSERT_EQ(quern_decompress(context.get(), stream.data(), stream.size(), &out), QUERN_OK);
+  out = make_array(QUERN_F32, {10, 10}, checked.data());
+  ASSERT_EQ(quern_decompress_checked(context.get(), stream.data(), stream.size(), &out), QUERN_OK)
+      << quern_last_error(context.get());
+  EXPECT_EQ(checked, plain);
+  const auto other = compressed(context.get(), make_params("abs=1e-3 codec=stencil").get(), array);
+  EXPECT_EQ(quern_decompress_checked(context.get(), other.data(), other.size(), &out), QUERN_ERROR_UNSUPPORTED);
+  EXPECT_EQ(quern_decompress_checked(nullptr, stream.data(), stream.size(), &out), QUERN_ERROR_INVALID_ARGUMENT);
+  auto damaged = stream;
+  damaged[damaged.size() / 2] ^= 1;
+  EXPECT_NE(quern_decompress_checked(context.get(), damaged.data(), damaged.size(), &out), QUERN_OK);
+}
+
 TEST(Context, ArrayOfAnotherTypeOrShape_IsRefused) {
   const auto context = make_context();
   auto values = field(100);

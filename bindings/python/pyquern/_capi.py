@@ -89,6 +89,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "compress_bound": [POINTER(Array), c_void_p, POINTER(c_uint64)],
     "compress": [c_void_p, c_void_p, POINTER(Array), c_void_p, c_uint64, POINTER(c_uint64), POINTER(Report)],
     "decompress": [c_void_p, c_void_p, c_uint64, POINTER(Array)],
+    "decompress_checked": [c_void_p, c_void_p, c_uint64, POINTER(Array)],
     "decompress_region": [c_void_p, c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64), POINTER(Array)],
     "level_extents": [c_void_p, c_void_p, c_uint64, c_uint32, POINTER(c_uint32), POINTER(c_uint64)],
     "decompress_level": [c_void_p, c_void_p, c_uint64, c_uint32, POINTER(Array)],

@@ -317,6 +317,13 @@ QUERN_API quern_status quern_compress(quern_context* context, const quern_params
 /** Decodes the whole stream into `array`, whose type and extents must be the stream's. On failure the array's content
  * is unspecified. */
 QUERN_API quern_status quern_decompress(quern_context* context, const void* stream, uint64_t size, quern_array* array);
+/** As quern_decompress(), and looks for hardware faults: a chunk is decoded once more and compared, on the host, or the
+ *  whole stream is, in device memory. What a bit that flipped in a register or in memory has changed is decoded anew; when
+ *  that comes out wrong too, the call fails with QUERN_ERROR_HARDWARE_FAULT. Takes about half as many instructions again
+ *  on the host, twice the time on a device. QUERN_ERROR_UNSUPPORTED for streams of other codecs than lorenzo. Encoding is
+ *  checked by the parameter verify=fault. */
+QUERN_API quern_status quern_decompress_checked(quern_context* context, const void* stream, uint64_t size,
+                                                quern_array* array);
 /** Decodes the half-open box [begin, end) alone; `array` has the box's extents. Reads only the parts that meet it. */
 QUERN_API quern_status quern_decompress_region(quern_context* context, const void* stream, uint64_t size,
                                                const uint64_t* begin, const uint64_t* end, quern_array* array);

@@ -307,6 +307,11 @@ inline void decompress(Context& context, Bytes stream, Array array) {
   detail::check(quern_decompress(context.get(), stream.data(), stream.size(), array.get()), context.get());
 }
 
+/// The same, and looks for hardware faults (quern_decompress_checked).
+inline void decompress_checked(Context& context, Bytes stream, Array array) {
+  detail::check(quern_decompress_checked(context.get(), stream.data(), stream.size(), array.get()), context.get());
+}
+
 /// Decodes the half-open box [begin, end) alone; `array` has the box's extents.
 inline void region(Context& context, Bytes stream, const Extents& begin, const Extents& end, Array array) {
   const std::uint32_t rank = array.get()->rank;
