@@ -185,6 +185,32 @@ TEST_F(ArrayCoderTest, OneArray_TakesTheLaunchesOfTheTable) {
   }
 }
 
+TEST_F(ArrayCoderTest, RelativeBound_NoHostWaitsForTheRange) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, shape_of({40, 90}), Data::smooth);
+  DeviceBuffer<std::uint8_t> values(bytes_of(array));
+  const auto waits_of = [&](BoundKind kind) {
+    const CompressOptions options = lorenzo(kind, 1e-2);
+    Bytes stream(on_host(array, options).size());
+    const auto before = simt::counters();
+    EXPECT_TRUE(compress_device_array(0, values.data(), array.dtype, array.shape, options, stream).ok());
+    const auto& after = simt::counters();
+    return std::pair(after.synchronizations - before.synchronizations, after.copies[cudaMemcpyDeviceToHost]);
+  };
+  const auto absolute = waits_of(BoundKind::abs);
+  const auto relative = waits_of(BoundKind::rel);
+  EXPECT_EQ(relative.first, absolute.first);
+  EXPECT_EQ(relative.second, 2 * absolute.second);  // outcome and stream of two calls
+  const auto coder = compressor(array, lorenzo(BoundKind::rel, 1e-2));
+  DeviceJob job(*coder, 1, array.bytes.size(), 2 * array.bytes.size());
+  job.array(0).put(bytes_of(array));
+  Stream queue;
+  const auto before = simt::counters().synchronizations;
+  ASSERT_TRUE(job.compress(queue).ok());
+  EXPECT_EQ(simt::counters().synchronizations, before);
+  ASSERT_EQ(cudaStreamSynchronize(queue), cudaSuccess) << simt::failure();
+  EXPECT_EQ(job.outcomes()[0].status, 0);
+}
+
 TEST_F(ArrayCoderTest, ForcedLayouts_BytesAsOnTheHost) {
   const OwnedArray array = quern::testing::make_array(DType::f64, shape_of({7, 40, 50}), Data::land);
   for (const char* layout : {"1d", "2d:1", "2d:2", "3d:1,2"}) {
