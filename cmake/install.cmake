@@ -53,7 +53,7 @@ if(TARGET quern_checkpoint_shared)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT quern_checkpoint_targets NAMESPACE quern:: FILE quernCheckpointTargets.cmake
     DESTINATION ${configdir} COMPONENT development)
-  install(FILES checkpoint/include/quern/checkpoint.h
+  install(FILES checkpoint/include/quern/checkpoint.h checkpoint/include/quern/checkpoint_engine.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
   configure_file(cmake/quern-checkpoint.pc.in ${package}/quern-checkpoint.pc @ONLY)
   install(DIRECTORY bindings/python/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/python COMPONENT development

@@ -10,18 +10,18 @@ usage() {
 usage: scripts/abi.sh [--renew] [--library FILE] [--header FILE] [--abi FILE]
   --renew          write the description anew instead of comparing with it
   --library FILE   the library, with debug information (default: build/release/lib/libquern.so)
-  --header FILE    its header (default: libcompress/include/quern/quern.h); only types declared there count
+  --header FILE    its header (default: libcompress/include/quern/quern.h); only types declared there count; may be given again
   --abi FILE       the description (default: libcompress/capi/abi/libquern-MAJOR.MINOR.abi of the header's version)
 Exit status: 0 compatible or renewed, 1 incompatible, 2 wrong use, 77 abidw and abidiff (abigail-tools) are missing.
 TEXT
 }
 
-renew=0 library=$root/build/release/lib/libquern.so header=$root/libcompress/include/quern/quern.h description=
+renew=0 library=$root/build/release/lib/libquern.so headers=() description=
 while (($#)); do
   case "$1" in
     --renew) renew=1 ;;
     --library) library=${2:?--library needs a file}; shift ;;
-    --header) header=${2:?--header needs a file}; shift ;;
+    --header) headers+=("${2:?--header needs a file}"); shift ;;
     --abi) description=${2:?--abi needs a file}; shift ;;
     -h | --help) usage; exit 0 ;;
     *) echo "abi.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
@@ -29,6 +29,8 @@ while (($#)); do
   shift
 done
 
+((${#headers[@]})) || headers=("$root/libcompress/include/quern/quern.h")
+header=${headers[0]}
 version_part() { sed -n "s/^#define QUERN_VERSION_$1 //p" "$header"; }
 description=${description:-$root/libcompress/capi/abi/libquern-$(version_part MAJOR).$(version_part MINOR).abi}
 if ! command -v abidw >/dev/null || ! command -v abidiff >/dev/null; then
@@ -46,7 +48,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Alone in a folder, because what lies beside quern.h is not part of the interface.
 mkdir "$work/headers"
-cp "$header" "$work/headers"
+cp "${headers[@]}" "$work/headers"
 abidw --headers-dir "$work/headers" --drop-private-types --exported-interfaces-only --drop-undefined-syms \
   --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-architecture --type-id-style hash \
   --out-file "$work/now.abi" "$library"

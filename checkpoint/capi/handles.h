@@ -9,6 +9,7 @@
 
 #include <quern/checkpoint.h>
 
+#include "checkpoint/convert/added_tensor.h"
 #include "checkpoint/policy/policy.h"
 #include "checkpoint/policy/replay_rule.h"
 #include "checkpoint/restore/restore.h"
@@ -38,30 +39,6 @@ struct quern_checkpoint_store {
   }
 };
 
-namespace quern::checkpoint::capi {
-
-/// A tensor that was added: what is borrowed, and how it is called.
-struct AddedTensor {
-  String name;
-  String role;
-  TensorDescription what;
-  const std::uint8_t* data = nullptr;
-  bool on_device = false;
-  int device = 0;
-  bool is_piece = false;
-  Shape whole;
-  Box box;
-  std::optional<DeclaredType> declared;
-};
-
-struct NameHash {
-  std::size_t operator()(const String& name) const { return std::hash<std::string_view>()(name); }
-};
-/// Names given so far, and of tensors whether they come in pieces.
-using Names = std::unordered_map<String, bool, NameHash, std::equal_to<>, Allocator<std::pair<const String, bool>>>;
-
-}  // namespace quern::checkpoint::capi
-
 struct quern_checkpoint_writer : public quern::Allocated {
   explicit quern_checkpoint_writer(quern_checkpoint_store& of) : store(of), runner(of.execution()) {}
 
@@ -75,9 +52,9 @@ struct quern_checkpoint_writer : public quern::Allocated {
   std::optional<quern::checkpoint::ReplayRule> replay;
   quern_progress progress = nullptr;
   void* progress_user = nullptr;
-  quern::Vector<quern::checkpoint::capi::AddedTensor> tensors;
-  quern::checkpoint::capi::Names names;
-  quern::checkpoint::capi::Names blobs;
+  quern::Vector<quern::checkpoint::AddedTensor> tensors;
+  quern::checkpoint::TensorNames names;
+  quern::checkpoint::TensorNames blobs;
 };
 
 namespace quern::checkpoint::capi {

@@ -15,8 +15,9 @@ struct FileSaveOptions {
   Policy policy;                     ///< its rules come before the preset's
   RoleRules roles;                   ///< come before the policy's
   std::optional<ReplayRule> replay;  ///< store a step as its gradient where the rule leads from the base to it
-  bool dry_run = false;              ///< code everything, say what it would take, and write nothing
-  ProgressCallback progress;         ///< in bytes of tensors
+  std::uint64_t group_bytes = std::uint64_t{1} << 26;  ///< of tensors that are coded side by side
+  bool dry_run = false;                                ///< code everything, say what it would take, and write nothing
+  ProgressCallback progress;                           ///< in bytes of tensors
 };
 
 struct TensorSummary {

@@ -15,7 +15,6 @@ namespace quern::checkpoint {
 namespace {
 
 // What is coded together depends on the set alone: the order of tensors in a part is that of groups.
-constexpr std::uint64_t kGroupBytes = std::uint64_t{1} << 26;
 constexpr std::size_t kMostInGroup = 256;
 constexpr std::size_t kMostAhead = 1024;
 
@@ -105,6 +104,8 @@ Status SetCoding::prepare(Report& report) {
   for (std::uint32_t i = 0; i < entries_.size(); ++i) add_with_needs(i, seen);
   for (const Entry& entry : entries_)
     for (const std::uint32_t needed : entry.needs) ++entries_[needed].waiting;
+  for (std::uint32_t i = 0; i < entries_.size(); ++i)
+    for_each_read(i, [&](std::uint32_t read) { ++entries_[read].readers; });
   summaries_.resize(entries_.size());
   return {};
 }
@@ -124,6 +125,20 @@ void SetCoding::match_places() {
       if (found != entries_.end()) *other = static_cast<std::uint32_t>(found - entries_.begin());
     }
   }
+}
+
+/// Calls `body` with every tensor of which the set is asked for values while this one is coded.
+template <class Body>
+void SetCoding::for_each_read(std::uint32_t index, const Body& body) const {
+  const Entry& entry = entries_[index];
+  body(index);
+  if (entry.role.companion) body(*entry.role.companion);
+  const bool reads_moments = options_.save.base && entry.role.exp_avg && entry.role.exp_avg_sq;
+  const bool replays = replay_ && entry.role.gradient;
+  if (!reads_moments || !(entry.lossy || replays)) return;
+  body(*entry.role.exp_avg);
+  body(*entry.role.exp_avg_sq);
+  if (replays) body(*entry.role.gradient);
 }
 
 void SetCoding::add_with_needs(std::uint32_t index, Vector<std::uint8_t>& seen) {
@@ -167,6 +182,9 @@ Status SetCoding::finish(std::uint32_t index, SavedTensor saved, AlignedBuffer d
   for (const std::uint32_t needed : entry.needs)
     if (--entries_[needed].waiting == 0) entries_[needed].decoded = AlignedBuffer();
   if (!summaries_[index].saved.fallback.empty()) saved.fallback = std::move(summaries_[index].saved.fallback);
+  for_each_read(index, [&](std::uint32_t read) {
+    if (--entries_[read].readers == 0) set_.done(read);
+  });
   done_ += entry.tensor.what.bytes();
   summaries_[index] = {String(entry.tensor.name), entry.role.role, std::move(saved), entry.tensor.what.bytes(),
                        entry.lossy};
@@ -270,7 +288,7 @@ Status SetCoding::hash(std::span<const std::pair<std::uint32_t, std::span<const 
 }
 
 bool SetCoding::fits_group(const Entry& entry) const {
-  if (entry.coded || entry.tensor.what.bytes() > kLargeTensor) return false;
+  if (entry.coded || entry.tensor.what.bytes() > options_.save.large_tensor_bytes) return false;
   if (entry.leads && tried_[*entry.leads] == 0) return false;
   if (std::any_of(entry.needs.begin(), entry.needs.end(), [&](std::uint32_t n) { return !entries_[n].coded; }))
     return false;
@@ -286,7 +304,7 @@ Vector<std::uint32_t> SetCoding::take_group(std::size_t first) const {
     if (!fits_group(entry)) continue;
     std::uint64_t own = entry.tensor.what.bytes();
     if (entry.role.companion) own += entries_[*entry.role.companion].tensor.what.bytes();
-    if (!group.empty() && bytes + own > kGroupBytes) break;
+    if (!group.empty() && bytes + own > options_.group_bytes) break;
     bytes += own;
     group.push_back(order_[i]);
   }

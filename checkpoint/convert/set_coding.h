@@ -15,6 +15,8 @@ class SetCoding {
   Status prepare(Report& report);
   /// Adds every tensor to the session, under its number in the set.
   Status run(SaveSession& session, Report& report);
+  /// After prepare(): the tensors in about the order in which run() asks for their values.
+  const Vector<std::uint32_t>& order() const { return order_; }
   Vector<TensorSummary> take_summaries() { return std::move(summaries_); }
 
  private:
@@ -24,6 +26,8 @@ class SetCoding {
   /// What comes back of a tensor that is coded: held, or as it is in the set.
   Status read_decoded(std::uint32_t index, AlignedBuffer& scratch, std::span<const std::uint8_t>& out, Report& report);
   void match_places();
+  template <class Body>
+  void for_each_read(std::uint32_t index, const Body& body) const;
   void add_with_needs(std::uint32_t index, Vector<std::uint8_t>& seen);
   /// Tensors from place `first` of the order on that can be coded side by side.
   Vector<std::uint32_t> take_group(std::size_t first) const;
@@ -58,6 +62,7 @@ struct SetCoding::Entry {
   std::optional<std::uint32_t> leads;  ///< the weight of its group, where that is to be replayed
   Vector<std::uint32_t> needs;         ///< to be coded before
   std::uint32_t waiting = 0;           ///< others that need it and are not coded yet
+  std::uint32_t readers = 0;           ///< tensors that are not coded yet and for which the set's values are read
   bool coded = false;
   AlignedBuffer decoded;              ///< empty: the set has it
   std::optional<ValueHashes> hashes;  ///< of what the set has, from its first use on

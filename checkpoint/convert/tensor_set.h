@@ -25,6 +25,8 @@ class TensorSet {
   virtual SetTensor tensor(std::size_t index) const = 0;
   /// The values, where they lie or in `room`.
   virtual Result<std::span<const std::uint8_t>> values(std::size_t index, AlignedBuffer& room, Report& report) = 0;
+  /// Nobody asks for the values of this tensor any more.
+  virtual void done(std::size_t) {}
   /// Texts that came with the tensors.
   virtual Vector<const Metadata*> metadata() const { return {}; }
 };

@@ -49,6 +49,8 @@ struct SaveOptions {
   bool search_equal = true;  ///< look in the newest checkpoint and the base for tensors of the same content
   /// Smaller tensors are stored again rather than shared with another checkpoint, which they would hold for ever.
   std::uint64_t least_shared_bytes = 65536;
+  /// Tensors above it are coded alone, in windows, as add_tensors() holds what it codes.
+  std::uint64_t large_tensor_bytes = std::uint64_t{1} << 25;
   Vector<Tag> tags;
   std::optional<std::uint64_t> generation;  ///< of the checkpoint that takes another's place; nothing: the newest
 };
@@ -85,8 +87,6 @@ struct TensorSource {
 };
 
 class SavingRooms;
-/// Tensors above it are coded alone, in windows, as add_tensors() holds what it codes.
-inline constexpr std::uint64_t kLargeTensor = std::uint64_t{1} << 25;
 
 /// What became of one tensor.
 struct SavedTensor {

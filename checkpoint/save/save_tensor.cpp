@@ -359,7 +359,7 @@ Status SaveSession::store(Coding& coding, Report& report) {
     slot = std::move(tensor);
     return {};
   }
-  if (coding.tensor.what.bytes() <= kLargeTensor) {
+  if (coding.tensor.what.bytes() <= options_.large_tensor_bytes) {
     QUERN_RETURN_IF_ERROR(write_group_member(coding, report));
   } else {
     QUERN_RETURN_IF_ERROR(code_in_windows(coding, report));
@@ -434,7 +434,7 @@ Result<Vector<SavedTensor>> SaveSession::add_tensors(std::span<const TensorSourc
     // Tensors of the same values wait for the first of them; large ones are coded alone.
     Vector<std::unique_ptr<Coding>> group;
     for (const std::size_t first = i; i < sources.size(); ++i) {
-      const bool large = sources[i].what.bytes() > kLargeTensor;
+      const bool large = sources[i].what.bytes() > options_.large_tensor_bytes;
       bool waits = large && i > first;
       for (std::size_t k = first; k < i; ++k) waits = waits || hashes(k).content == hashes(i).content;
       if (waits) break;
@@ -444,7 +444,8 @@ Result<Vector<SavedTensor>> SaveSession::add_tensors(std::span<const TensorSourc
       ++i;
       break;
     }
-    if (group.front()->tensor.what.bytes() <= kLargeTensor) QUERN_RETURN_IF_ERROR(code_group(group, report));
+    if (group.front()->tensor.what.bytes() <= options_.large_tensor_bytes)
+      QUERN_RETURN_IF_ERROR(code_group(group, report));
     for (const auto& coding : group) {
       QUERN_RETURN_IF_ERROR(store(*coding, report));
       out.push_back(std::move(coding->saved));

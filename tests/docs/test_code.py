@@ -26,6 +26,13 @@ AROUND = {
         "float values[6] = {0}; quern_checkpoint_tensor tensor = QUERN_CHECKPOINT_TENSOR_INIT;\n"
         "tensor.name = \"w\"; tensor.dtype = QUERN_F32; tensor.rank = 1; tensor.extents[0] = 6; tensor.data = values;\n"
         "%s\nquern_checkpoint_store_close(store); return 0;\n}\n",
+    ("checkpoint/include/quern/checkpoint_engine.h", 0):
+        "#include <math.h>\n#include <quern/checkpoint_engine.h>\n"
+        "int main(void) {\n"
+        "quern_checkpoint_save_desc desc = QUERN_CHECKPOINT_SAVE_DESC_INIT; desc.step = 500;\n"
+        "float values[6] = {0}; quern_checkpoint_tensor tensor = QUERN_CHECKPOINT_TENSOR_INIT;\n"
+        "tensor.name = \"w\"; tensor.dtype = QUERN_F32; tensor.rank = 1; tensor.extents[0] = 6; tensor.data = values;\n"
+        "%s\nreturn 0;\n}\n",
     ("README.md", 0):
         "#include <stdio.h>\n#include <quern/quern.h>\n"
         "static float values[64 * 128 * 128]; static unsigned char bytes[sizeof values + sizeof values / 1000 + 4096];\n"
@@ -80,7 +87,8 @@ NOT_RUN = {("README.md", 2), ("docs/gpu.md", 0), ("docs/gpu.md", 1), ("docs/gpu.
 NOT_LINKED = {("docs/hdf5.md", 0): "needs the filter's library and netCDF's"}
 
 HEADERS = ("libcompress/include/quern/quern.h", "libcompress/include/quern/quern.hpp",
-           "bindings/hdf5/include/quern/hdf5.h", "checkpoint/include/quern/checkpoint.h")
+           "bindings/hdf5/include/quern/hdf5.h", "checkpoint/include/quern/checkpoint.h",
+           "checkpoint/include/quern/checkpoint_engine.h")
 
 
 def documents():

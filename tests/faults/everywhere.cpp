@@ -16,7 +16,8 @@ constexpr Survival kSurvivals[] = {Survival::everything, Survival::durable, Surv
 }  // namespace
 
 CrashCounts crash_everywhere(const SimulatedDisk& before, const std::function<Status(SimulatedDisk&)>& run,
-                             const std::function<bool(SimulatedDisk&, bool, const std::string&)>& check) {
+                             const std::function<bool(SimulatedDisk&, bool, const std::string&)>& check,
+                             std::size_t every) {
   CrashCounts counts;
   {
     SimulatedDisk disk(before);
@@ -25,9 +26,9 @@ CrashCounts crash_everywhere(const SimulatedDisk& before, const std::function<St
     EXPECT_TRUE(status.ok()) << status.text();
     counts.operations = disk.operations();
   }
-  const std::size_t stride = kInstrumented ? 5 : 1;
+  const std::size_t stride = kInstrumented ? std::max<std::size_t>(every, 5) : every;
   for (const FaultKind fault : kFaults) {
-    for (std::size_t k = 0; k < counts.operations; k += stride) {
+    for (std::size_t k = static_cast<std::size_t>(fault) % stride; k < counts.operations; k += stride) {
       SimulatedDisk disk(before);
       disk.fail_at(k, fault);
       const bool succeeded = run(disk).ok();

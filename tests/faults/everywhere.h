@@ -15,7 +15,9 @@ struct CrashCounts {
 
 /// Calls `run` on copies of a disk, the first time without a fault, when it must succeed. `check` gets each disk as it
 /// is after a crash, whether the change said that it succeeded, and a text for failures; it says whether to go on.
+/// Of a change that takes long only each `every`-th operation fails, by each kind of fault another one.
 CrashCounts crash_everywhere(const SimulatedDisk& before, const std::function<Status(SimulatedDisk&)>& run,
-                             const std::function<bool(SimulatedDisk&, bool, const std::string&)>& check);
+                             const std::function<bool(SimulatedDisk&, bool, const std::string&)>& check,
+                             std::size_t every = 1);
 
 }  // namespace quern::testing

@@ -43,10 +43,10 @@ def exported(nm, library):
 
 def problems_of(arguments):
     problems = []
-    header_name, map_name = os.path.basename(arguments.header), arguments.map
-    functions, symbols = declared(arguments.header), exported(arguments.nm, arguments.library)
+    header_name, map_name = " and ".join(map(os.path.basename, arguments.header)), arguments.map
+    functions, symbols = set().union(*map(declared, arguments.header)), exported(arguments.nm, arguments.library)
     if len(functions) < 10:
-        problems.append(f"only {len(functions)} declarations were found in {arguments.header}")
+        problems.append(f"only {len(functions)} declarations were found in {header_name}")
     for name in sorted(functions - symbols.keys()):
         problems.append(f"{name}: declared in {header_name} and not exported; add it to {map_name}")
     for name in sorted(symbols.keys() - functions):
@@ -74,7 +74,7 @@ def problems_of(arguments):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--library", required=True)
-    parser.add_argument("--header", required=True)
+    parser.add_argument("--header", required=True, action="append", help="may be given again")
     parser.add_argument("--map", default="libcompress/capi/libquern.map", help="the version script, for messages")
     nothing = "(?!)"
     parser.add_argument("--also-library", default=nothing, help="regular expression: what it may need besides")

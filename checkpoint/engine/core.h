@@ -1,0 +1,129 @@
+// What the engine's threads and its callers share: saves under way, their tensors' states, the ring.
+//
+//   tensor:  waiting -> copying -> captured -> released       copied into the ring, then coded from there
+//                   \-> borrowed -------------> released      coded where it lies
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "checkpoint/engine/counted_memory.h"
+#include "checkpoint/engine/engine.h"
+#include "checkpoint/engine/rates.h"
+#include "checkpoint/engine/segment_ring.h"
+#include "checkpoint/engine/stoppable_files.h"
+
+namespace quern::checkpoint {
+
+enum class Phase : std::uint8_t { waiting, copying, captured, borrowed, released };
+
+/// A tensor of a save that is under way.
+struct Slot {
+  Phase phase = Phase::waiting;
+  std::uint32_t copies = 0;   ///< pieces that threads copy now
+  std::uint64_t claimed = 0;  ///< bytes that are copied or being copied
+  RingPlace place;
+  ContentHash submitted;  ///< with check_changes
+};
+
+/// A save that is under way. All but `pending` is guarded by the core's mutex.
+struct ActiveSave : public Allocated {
+  std::unique_ptr<PendingSave> pending;
+  Vector<Slot> slots;
+  Vector<std::uint32_t> order;  ///< in which tensors are captured; empty: as they were added
+  enum class Plan : std::uint8_t { none, being_made, made } plan = Plan::none;
+  std::size_t next = 0;       ///< place in the order of the first that is not claimed whole
+  std::uint64_t held = 0;     ///< tensors that the caller must not write to yet
+  std::uint32_t copying = 0;  ///< threads that copy some of it
+  std::uint64_t total = 0;    ///< bytes
+  bool stop = false;          ///< cancelled, skipped, or found broken
+  bool skipped = false;
+  StatusCode stop_code = StatusCode::cancelled;
+  String stop_sentence;
+  SaveProgress progress;
+
+  std::uint64_t step() const { return pending->options.save.step; }
+};
+
+class Engine::Core {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+
+  Core(FileSystem& files, std::string_view root, const EngineOptions& options);
+
+  double now() const { return std::chrono::duration<double>(Clock::now() - opened_).count(); }
+  void watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes);
+
+  // Capturing: capture.cpp.
+  void run_capture();
+  /// Claims some bytes and copies them without the lock. False: there is nothing that can be done now.
+  bool capture_some(Lock& lock);
+  /// True when capture_some() can do something.
+  bool can_capture() const;
+  ActiveSave* first_uncaptured() const;
+  ActiveSave* find_active(std::uint64_t step);
+  void hold_no_longer(ActiveSave& save, std::uint32_t index);
+  void stop_save(ActiveSave& save, StatusCode code, String sentence);
+  bool is_held(std::string_view tensor) const;
+  template <class Done>
+  bool wait_until(Lock& lock, double timeout, const Done& done);
+
+  // Coding: coding.cpp.
+  void run_coding();
+  Status save(ActiveSave& save, SaveProgress& out, Report& report);
+  void finish(Lock& lock, ActiveSave& save, const Status& status, const SaveProgress& made, Report& report);
+
+  class ActiveSet;
+
+  const EngineOptions options_;
+  CountedMemory memory_;
+  StoppableFiles files_;
+  Store store_;
+  std::unique_ptr<SegmentRing> ring_;
+  const Clock::time_point opened_ = Clock::now();
+  const int process_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<ActiveSave>> active_;  ///< in the order they were submitted; the first is coded
+  std::deque<std::pair<std::uint64_t, SaveProgress>> finished_;
+  Vector<String> unheard_;     ///< failures that nobody asked about
+  bool ending_ = false;        ///< no more saves
+  bool over_ = false;          ///< the threads end when nothing is under way
+  bool stuck_ = false;         ///< the next tensor finds no room
+  std::uint32_t fences_ = 0;   ///< that wait now
+  std::uint32_t threads_ = 0;  ///< of the engine that run
+  std::uint64_t ahead_ = 0;    ///< bytes that are to be coded
+  EngineStats stats_;
+  MovingRate copy_rate_, code_rate_;
+  /// Of coding, for each tensor by the hash of its name: unchanged ones are only hashed.
+  std::unordered_map<std::uint64_t, float> own_rates_;
+  std::thread capture_, coding_;
+
+ private:
+  bool admit(ActiveSave& save, std::uint32_t index);
+  bool codes_first(const AddedTensor& tensor);
+  void borrow(ActiveSave& save, std::uint32_t index, std::uint64_t EngineStats::*why);
+  void plan(Lock& lock, ActiveSave& save);
+  void complete(Lock& lock, ActiveSave& save, std::uint32_t index);
+};
+
+/// Waits until `done` or the timeout; what `done` says in the end.
+template <class Done>
+bool Engine::Core::wait_until(Lock& lock, double timeout, const Done& done) {
+  if (!(timeout < 1e9)) {
+    changed_.wait(lock, done);
+    return true;
+  }
+  return changed_.wait_for(lock, std::chrono::duration<double>(timeout > 0 ? timeout : 0), done);
+}
+
+/// What a save's messages begin with: "step 500".
+inline String step_place(std::uint64_t step) { return join({"step ", decimal(step)}); }
+
+}  // namespace quern::checkpoint

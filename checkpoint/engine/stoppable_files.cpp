@@ -1,0 +1,36 @@
+#include "checkpoint/engine/stoppable_files.h"
+
+namespace quern::checkpoint {
+namespace {
+
+class StoppableFile final : public File {
+ public:
+  StoppableFile(std::unique_ptr<File> file, StoppableFiles& files) : file_(std::move(file)), files_(files) {}
+
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    return file_->read_at(offset, out);
+  }
+  Result<std::size_t> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
+    if (files_.stopped()) return Status(StatusCode::cancelled, "the save was cancelled");
+    auto written = file_->write_at(offset, bytes);
+    if (written.ok()) files_.add_written(*written);
+    return written;
+  }
+  Result<std::uint64_t> size() override { return file_->size(); }
+  Status cut(std::uint64_t bytes) override { return file_->cut(bytes); }
+  Status sync() override { return file_->sync(); }
+
+ private:
+  std::unique_ptr<File> file_;
+  StoppableFiles& files_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<File>> StoppableFiles::create(std::string_view path) {
+  auto made = files_.create(path);
+  if (!made.ok()) return made.status();
+  return std::unique_ptr<File>(new StoppableFile(std::move(made).value(), *this));
+}
+
+}  // namespace quern::checkpoint
