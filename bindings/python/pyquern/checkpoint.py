@@ -18,6 +18,7 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 import fnmatch
 
 from ._checkpoint.classes import REGISTERED
+from ._checkpoint.engine import Engine, EngineStats, Save
 from ._checkpoint.export import Exported, export
 from ._checkpoint.library import Error
 from ._checkpoint.load_into import LoadedInto
@@ -27,8 +28,8 @@ from ._checkpoint.restore import Restored, at_step, newest
 from ._checkpoint.state import BLOB, Flattened
 from ._checkpoint.store import Saved, Store, Writer
 
-__all__ = ["Checkpoint", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager", "RandomState", "Restored",
-           "Resumed", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
+__all__ = ["Checkpoint", "Engine", "EngineStats", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager",
+           "RandomState", "Restored", "Resumed", "Save", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
            "register", "restore_newest", "save", "verify"]
 
 

@@ -89,6 +89,28 @@ class Retention(_Sized):
                 ("best", c_uint64), ("metric", c_char_p), ("dry_run", c_uint32), ("reserved", c_uint32)]
 
 
+class EngineDesc(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("ring_bytes", c_uint64), ("coding_bytes", c_uint64),
+                ("when_full", c_int32), ("at_exit", c_int32), ("exit_seconds", c_double), ("check_changes", c_uint32),
+                ("reserved", c_uint32), ("note", Note), ("note_user", c_void_p)]
+
+
+class EngineProgress(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("level", c_int32), ("finished", c_uint32), ("error", c_int32),
+                ("raw_bytes", c_uint64), ("captured_bytes", c_uint64), ("copied_tensors", c_uint64),
+                ("coded_first", c_uint64), ("submit_seconds", c_double), ("captured_seconds", c_double),
+                ("durable_seconds", c_double), ("result", Result)]
+
+
+class EngineStats(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32)] + [
+        (name, c_uint64) for name in ("submitted", "durable", "failed", "skipped", "cancelled", "under_way",
+                                      "copied_tensors", "copied_bytes", "first_by_rate", "first_for_room",
+                                      "first_for_size", "first_bytes")] + [
+        (name, c_double) for name in ("copy_rate", "code_rate", "fence_seconds", "longest_fence", "submit_inside")] + [
+        (name, c_uint64) for name in ("fences", "ring_bytes", "ring_peak", "coding_peak", "written_bytes")]
+
+
 _FUNCTIONS = {
     "store_open": [c_char_p, POINTER(StoreDesc), POINTER(c_void_p)],
     "steps": [c_void_p, POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
@@ -112,8 +134,20 @@ _FUNCTIONS = {
     "compact": [c_void_p, c_uint64, POINTER(SaveDesc)],
     "collect": [c_void_p, c_uint64, POINTER(c_uint64), c_uint64, POINTER(Collected)],
     "retain": [c_void_p, POINTER(Retention), POINTER(Collected)],
+    "engine_open": [c_char_p, POINTER(EngineDesc), POINTER(c_void_p)],
+    "engine_close": [c_void_p, c_int32, c_double],
+    "engine_begin": [c_void_p, POINTER(SaveDesc), POINTER(c_void_p)],
+    "engine_add": [c_void_p, POINTER(Tensor)],
+    "engine_add_blob": [c_void_p, c_char_p, c_void_p, c_uint64],
+    "engine_submit": [c_void_p],
+    "engine_fence": [c_void_p, c_char_p, c_double, POINTER(c_uint32)],
+    "engine_wait": [c_void_p, c_uint64, c_int32, c_double, POINTER(c_uint32)],
+    "engine_wait_all": [c_void_p, c_double, POINTER(c_uint32)],
+    "engine_poll": [c_void_p, c_uint64, POINTER(EngineProgress)],
+    "engine_cancel": [c_void_p, c_uint64],
+    "engine_measure": [c_void_p, POINTER(EngineStats)],
 }
-_DESTROYERS = ("store_close", "writer_destroy", "reader_destroy")
+_DESTROYERS = ("store_close", "writer_destroy", "reader_destroy", "engine_forget")
 
 
 class Library:

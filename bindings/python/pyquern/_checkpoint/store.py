@@ -149,6 +149,36 @@ class Store(Handle):
         return out.removed, out.freed_bytes
 
 
+def save_desc(step, base, preset, parity, zstd_level, replace, policy, roles, replay, tags, **members):
+    """The arguments of a save as C has them."""
+    data, files = parity or (0, 0)
+    policy, replay = policy_text(policy, roles), text_of(replay, "replay")
+    tag_names, tag_texts, tag_count = tag_arrays(tags)
+    return _library.SaveDesc(
+        policy=None if policy is None else text(policy, "a policy"),
+        replay=None if replay is None else text(replay, "a rule of replay"),
+        tag_names=tag_names, tag_texts=tag_texts, tag_count=tag_count, step=given_step(step), base=given_base(base),
+        preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
+        **{"writers": 1, **members})
+
+
+def tensor_desc(name, source, role=None):
+    """A Source (pyquern._tensors) as C has it."""
+    role = role or source.role
+    if len(source.shape) > _library.MAX_RANK:
+        raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
+    tensor = _library.Tensor(
+        dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None,
+        data=source.address, memory=source.memory, device=source.device, rank=len(source.shape))
+    tensor.extents[: len(source.shape)] = source.shape
+    return tensor
+
+
+def saved_of(result):
+    return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
+                 result.manifest_bytes, result.tensors, result.stored_already, result.differences, result.lossy)
+
+
 class Writer(Handle):
     """A checkpoint that is being saved. Threads may add at once. Leaving a `with` block without publish() gives it up."""
 
@@ -161,17 +191,8 @@ class Writer(Handle):
         self._problem = None
         self._progress = _library.Progress(self._on_progress)
         self._wanted = progress
-        data, files = parity or (0, 0)
-        policy, replay = policy_text(policy, roles), text_of(replay, "replay")
-        tag_names, tag_texts, tag_count = tag_arrays(tags)
-        desc = _library.SaveDesc(
-            policy=None if policy is None else text(policy, "a policy"),
-            replay=None if replay is None else text(replay, "a rule of replay"),
-            tag_names=tag_names, tag_texts=tag_texts, tag_count=tag_count,
-            step=given_step(step), base=given_base(base),
-            preset=preset.encode(), parity_data=data, parity_files=files, zstd_level=zstd_level, replace=int(replace),
-            group=group.encode() if group is not None else None, writer=writer, writers=writers,
-            progress=self._progress)
+        desc = save_desc(step, base, preset, parity, zstd_level, replace, policy, roles, replay, tags, writer=writer,
+                         group=group.encode() if group is not None else None, writers=writers, progress=self._progress)
         handle = ctypes.c_void_p()
         self._library.begin(store._handle, desc, handle)
         self._handle = handle
@@ -187,14 +208,9 @@ class Writer(Handle):
 
     def add(self, name, source, role=None, whole=None, offset=None):
         """Takes a Source (pyquern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
-        role = role or source.role
-        tensor = _library.Tensor(
-            dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None, data=source.address,
-            memory=source.memory, device=source.device, rank=len(source.shape), is_piece=int(whole is not None))
-        if len(source.shape) > _library.MAX_RANK:
-            raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
-        tensor.extents[: len(source.shape)] = source.shape
+        tensor = tensor_desc(name, source, role)
         if whole is not None:
+            tensor.is_piece = 1
             tensor.whole[: len(whole)] = tuple(whole)
             tensor.offset[: len(offset)] = tuple(offset)
         self._library.add(self._handle, tensor)
@@ -213,8 +229,7 @@ class Writer(Handle):
             raise
         finally:
             self._kept.clear()
-        return Saved(result.step, result.id.decode(), bool(result.published), result.raw_bytes, result.stored_bytes,
-                     result.manifest_bytes, result.tensors, result.stored_already, result.differences, result.lossy)
+        return saved_of(result)
 
     def close(self):
         if self._handle is not None:

@@ -1,0 +1,290 @@
+"""Checkpoints without waiting: states are handed to an engine, which captures and writes them while training goes on."""
+import ctypes
+import logging
+import os
+import threading
+import time
+import weakref
+from dataclasses import dataclass
+
+from . import library as _library
+from .library import Error, library
+from .reader import given_step
+from .state import BLOB, Flattened
+from .store import save_desc, saved_of, tensor_desc, text
+
+_log = logging.getLogger("quern")
+
+LEVELS = {"submitted": 0, "captured": 1, "host": 2, "local": 3, "durable": 4}
+_WHEN_FULL = {"block": 0, "skip": 1, "compress-first": 2}
+_AT_END = {"drain": 0, "drop": 1}
+_CANCELLED = 63
+_SLICE = 0.1  # seconds in the library before Ctrl-C is looked for
+
+
+def _number_of(name, names, what):
+    if name not in names:
+        raise ValueError(f"{what} is one of {', '.join(map(repr, names))}, not {name!r}")
+    return names[name]
+
+
+def _wait(ask, timeout):
+    """Asks the library for up to `timeout` seconds (None: without end): whether it said yes."""
+    end = None if timeout is None else time.monotonic() + timeout
+    flag = ctypes.c_uint32()
+    while True:
+        left = _SLICE if end is None else min(_SLICE, max(end - time.monotonic(), 0.0))
+        ask(left, flag)
+        if flag.value:
+            return True
+        if end is not None and time.monotonic() >= end:
+            return False
+
+
+@dataclass(frozen=True)
+class EngineStats:
+    """What an engine did so far. Saves: `submitted`, `durable`, `failed`, `skipped`, `cancelled`, `under_way`. Tensors:
+    `copied_tensors` into the ring; coded where they lie because that frees them sooner (`first_by_rate`), because the ring
+    was full (`first_for_room`), because they are larger than the ring (`first_for_size`). Rates are bytes a second. `fence_seconds`
+    is what callers waited in `fences` calls, `longest_fence` the longest of them; bytes: `ring_peak`, `coding_peak`."""
+    submitted: int
+    durable: int
+    failed: int
+    skipped: int
+    cancelled: int
+    under_way: int
+    copied_tensors: int
+    copied_bytes: int
+    first_by_rate: int
+    first_for_room: int
+    first_for_size: int
+    first_bytes: int
+    copy_rate: float
+    code_rate: float
+    fence_seconds: float
+    longest_fence: float
+    submit_inside: float
+    fences: int
+    ring_bytes: int
+    ring_peak: int
+    coding_peak: int
+    written_bytes: int
+
+
+class Save:
+    """A save under way, as a future: done(), result(), exception(), cancel() as those of concurrent.futures."""
+
+    def __init__(self, engine, step):
+        self._engine, self.step = engine, step
+
+    def __repr__(self):
+        return f"<Save of step {self.step}>"
+
+    def _progress(self):
+        out = _library.EngineProgress()
+        self._engine._library.engine_poll(self._engine._open_handle(), self.step, out)
+        return out
+
+    @property
+    def level(self):
+        """"submitted", "captured", "host", "local" or "durable"."""
+        return list(LEVELS)[self._progress().level]
+
+    def wait(self, level="durable", timeout=None):
+        """True once the save has the level, False after `timeout` seconds. Error where the save failed."""
+        number = _number_of(level, LEVELS, "level")
+        engine = self._engine
+        return _wait(lambda left, flag: engine._library.engine_wait(engine._open_handle(), self.step, number, left, flag),
+                     timeout)
+
+    def done(self):
+        """Whether it is durable, or failed."""
+        return bool(self._progress().finished)
+
+    def result(self, timeout=None):
+        """Saved, once it is durable. TimeoutError after `timeout` seconds; Error where it failed, was skipped or cancelled."""
+        if not self.wait("durable", timeout):
+            raise TimeoutError(f"step {self.step} is not durable after {timeout} s")
+        self._engine._forget_captured()
+        return saved_of(self._progress().result)
+
+    def exception(self, timeout=None):
+        """The Error of a save that failed, or None."""
+        try:
+            self.result(timeout)
+        except Error as problem:
+            return problem
+        return None
+
+    def cancel(self):
+        """Drops the save, unless it is over: then False. Fence all the same before its tensors are written to."""
+        try:
+            self._engine._library.engine_cancel(self._engine._open_handle(), self.step)
+        except Error:
+            return False
+        return True
+
+    def cancelled(self):
+        return self._progress().error == _CANCELLED
+
+
+def _close(handle, kept, how, timeout, note):
+    """For the end of the process, or of an engine that nobody holds any more. `note` lives until the library's threads have
+    ended."""
+    try:
+        library().engine_close(handle, how, timeout)
+    except Error as problem:
+        _log.error("%s", problem)
+    kept.clear()
+
+
+class Engine:
+    """Saves states while training goes on.
+
+        with pyquern.checkpoint.Engine("runs/a") as engine:
+            engine.attach(optimizer)                       # a fence before each optimizer.step()
+            for step in range(1, 1001):
+                loss = model(batch(step)).sum()
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                engine.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, step=step)
+
+    save() returns at once; tensors are read while forward and backward go on, and must not be written to before fence() has returned.
+    Tensors of host memory are borrowed, others (on a device, not contiguous) copied by save() itself.
+
+    ring: bytes that copies of tensors may take, all of them taken when the engine is opened; a state that fits frees the trainer
+    soonest. coding: most bytes beside the ring (0: no limit). threads: that code; 0: one a hardware thread. when_full:
+    "block" (the fence waits), "skip" (a save for which earlier ones leave no room is dropped), "compress-first" (what finds no
+    room is coded where it lies). at_exit: "drain" or "drop" what is under way when the with block is left by an exception,
+    when close() is not told, and at the end of the process. exit_timeout: seconds that draining may take. check_changes: for
+    debugging, a hash of each tensor at save() and at its capture, so that one written to too early is named.
+
+    base, preset and the others of save() may be given here for all saves. Notes go to the logger "quern"."""
+
+    def __init__(self, path, ring=1 << 28, coding=0, threads=1, when_full="block", at_exit="drain", exit_timeout=600.0,
+                 check_changes=False, **defaults):
+        self._handle = None
+        self._library = library()
+        self._defaults = defaults
+        self._lock = threading.Lock()
+        self._kept = {}  # {step: what is borrowed}
+        self._at_exit = _number_of(at_exit, _AT_END, "at_exit")
+        self._exit_timeout = float(exit_timeout)
+        self._note = _library.Note(lambda _, note: _log.info("%s", note.decode("utf-8", "replace")))
+        save_desc(step=0, **self._arguments({}))  # wrong ones are refused here
+        desc = _library.EngineDesc(
+            threads=threads, ring_bytes=ring, coding_bytes=coding, at_exit=self._at_exit, exit_seconds=self._exit_timeout,
+            when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=self._note)
+        handle = ctypes.c_void_p()
+        self._library.engine_open(os.fsencode(path), desc, handle)
+        self._handle = handle
+        self._finalizer = weakref.finalize(self, _close, handle, self._kept, self._at_exit, self._exit_timeout,
+                                           self._note)
+        self._process = os.getpid()
+
+    def _arguments(self, given):
+        known = {"base": None, "preset": "exact", "parity": None, "zstd_level": 0, "replace": False, "policy": None,
+                 "roles": None, "replay": None, "tags": None}
+        for name in (*self._defaults, *given):
+            if name not in known:
+                raise TypeError(f"a save has no argument '{name}'; it has {', '.join(known)}")
+        return {**known, **self._defaults, **given}
+
+    def _open_handle(self):
+        if self._handle is None:
+            raise ValueError("the engine was closed")
+        return self._handle
+
+    def _forget_captured(self):
+        with self._lock:
+            steps = list(self._kept)
+        for step in steps:
+            progress = _library.EngineProgress()
+            try:
+                self._library.engine_poll(self._handle, step, progress)
+            except Error:
+                continue
+            if progress.finished or progress.level >= LEVELS["captured"]:
+                with self._lock:
+                    self._kept.pop(step, None)
+
+    def save(self, state_dict, step, objects=None, blobs=None, **arguments):
+        """Hands a state over and returns a Save. Arguments as those of pyquern.checkpoint.save(); what cannot be saved is a
+        TypeError or ValueError here, what goes wrong later is found by the Save."""
+        flat = Flattened(state_dict, objects)
+        return self.save_tensors(flat.tensors, step, {BLOB: flat.text.encode(), **(blobs or {})}, **arguments)
+
+    def save_tensors(self, tensors, step, blobs=None, **arguments):
+        """The same of {name: Source}, without a state dict around them."""
+        handle = self._open_handle()
+        desc = save_desc(given_step(step), **self._arguments(arguments))
+        self._forget_captured()
+        pending = ctypes.c_void_p()
+        self._library.engine_begin(handle, desc, pending)
+        try:
+            for name, source in tensors.items():
+                self._library.engine_add(pending, tensor_desc(name, source))
+            for name, content in (blobs or {}).items():
+                self._library.engine_add_blob(pending, text(name, "a blob's name"), bytes(content), len(content))
+        except BaseException:
+            self._library.engine_forget(pending)
+            raise
+        with self._lock:
+            self._kept[step] = list(tensors.values())
+        try:
+            self._library.engine_submit(pending)
+        except BaseException:
+            with self._lock:
+                self._kept.pop(step, None)
+            raise
+        return Save(self, step)
+
+    def fence(self, tensor=None, timeout=None):
+        """Returns True once no tensor that was given to save() is read any more, or no tensor of that name; False after
+        `timeout` seconds. Call it before the optimizer's step, or attach() it."""
+        name = None if tensor is None else text(tensor, "a tensor's name")
+        free = _wait(lambda left, flag: self._library.engine_fence(self._open_handle(), name, left, flag), timeout)
+        if self._kept:
+            self._forget_captured()
+        return free
+
+    def attach(self, optimizer):
+        """Has the fence called before each step of a torch.optim.Optimizer. `attach(...).remove()` ends it."""
+        return optimizer.register_step_pre_hook(lambda *_: self.fence() and None)
+
+    def wait(self, timeout=None):
+        """True once no save is under way, False after `timeout` seconds."""
+        return _wait(lambda left, flag: self._library.engine_wait_all(self._open_handle(), left, flag), timeout)
+
+    def stats(self):
+        out = _library.EngineStats()
+        self._library.engine_measure(self._open_handle(), out)
+        return EngineStats(**{name: getattr(out, name) for name in EngineStats.__dataclass_fields__})
+
+    def close(self, how=None, timeout=None):
+        """"drain" waits (`timeout` seconds, None: without end) for what is under way, "drop" drops it; without `how` as at_exit
+        says. Error where a save was dropped, or had failed and nobody asked. May be called again."""
+        if self._handle is None:
+            return
+        number = self._at_exit if how is None else _number_of(how, _AT_END, "how")
+        if number == 0 and os.getpid() == self._process:
+            self.wait(timeout)  # so that Ctrl-C ends it
+        handle, self._handle = self._handle, None
+        self._finalizer.detach()
+        try:
+            self._library.engine_close(handle, number, 0.0 if timeout is not None else float("inf"))
+        finally:
+            self._kept.clear()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self.close("drain")
+            return
+        try:
+            self.close(timeout=self._exit_timeout)
+        except Error as problem:  # what the trainer raised says more
+            _log.error("%s", problem)
