@@ -22,9 +22,6 @@ struct quern_checkpoint_pending {
 namespace quern::checkpoint::capi {
 namespace {
 
-// A group of tensors is held while it is coded; a large one is not.
-constexpr std::uint64_t kGroupBytes = std::uint64_t{1} << 23;
-
 /// Runs `body` in the memory of the engine.
 template <class Body>
 quern_status engine_call(Engine& engine, const Body& body) noexcept {
@@ -49,6 +46,7 @@ Status check(const quern_checkpoint_engine_desc& desc) {
     return Status(StatusCode::invalid_argument, "when_full must be BLOCK, SKIP or COMPRESS_FIRST");
   if (desc.at_exit != QUERN_CHECKPOINT_DRAIN && desc.at_exit != QUERN_CHECKPOINT_DROP)
     return Status(StatusCode::invalid_argument, "at_exit must be DRAIN or DROP");
+  if (!(desc.write_rate >= 0)) return Status(StatusCode::invalid_argument, "write_rate must be at least 0");
   if (!(desc.exit_seconds >= 0)) return Status(StatusCode::invalid_argument, "exit_seconds must be at least 0");
   if (desc.check_changes > 1 || desc.reserved != 0)
     return Status(StatusCode::invalid_argument, "check_changes must be 0 or 1, and reserved members 0");
@@ -59,6 +57,7 @@ EngineOptions options_of(const quern_checkpoint_engine_desc& desc) {
   EngineOptions options;
   options.ring_bytes = desc.ring_bytes;
   options.coding_bytes = desc.coding_bytes;
+  options.write_rate = desc.write_rate;
   options.threads = desc.threads;
   options.when_full = static_cast<WhenFull>(desc.when_full);
   options.at_exit = static_cast<AtEnd>(desc.at_exit);
@@ -130,7 +129,7 @@ quern_status quern_checkpoint_engine_begin(quern_checkpoint_engine* engine, cons
   if (const Status read = quern::capi::read_struct(given, desc); !read.ok()) return ck::refuse(read);
   return ck::engine_call(*engine->engine, [&](Report& report) -> Status {
     quern::checkpoint::FileSaveOptions options;
-    options.group_bytes = options.save.large_tensor_bytes = ck::kGroupBytes;
+    options.group_bytes = options.save.large_tensor_bytes = quern::checkpoint::kEngineGroupBytes;
     QUERN_RETURN_IF_ERROR(ck::read_save_desc(desc, options.save, options.preset, report));
     QUERN_RETURN_IF_ERROR(ck::read_rules(desc, options.policy, options.replay, report));
     QUERN_ASSIGN_OR_RETURN(auto save, engine->engine->begin(options, report));

@@ -26,7 +26,7 @@ String seconds_text(double seconds) {
 Engine::Core::Core(FileSystem& files, std::string_view root, const EngineOptions& options)
     : options_(options),
       memory_(options.coding_bytes),
-      files_(files),
+      files_(files, options.write_rate),
       store_(files_, String(root)),
       process_(getpid()) {}
 

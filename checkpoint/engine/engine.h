@@ -39,10 +39,14 @@ struct EngineEvent {
   std::uint64_t bytes = 0;
 };
 
+/// For FileSaveOptions::group_bytes and SaveOptions::large_tensor_bytes of saves through an engine: what is held coded.
+inline constexpr std::uint64_t kEngineGroupBytes = std::uint64_t{1} << 22;
+
 struct EngineOptions {
   std::uint64_t ring_bytes = std::uint64_t{1} << 28;
   /// Most that the engine takes beside the ring; a save that needs more fails. 0: no limit.
   std::uint64_t coding_bytes = 0;
+  double write_rate = 0;    ///< most bytes a second that are written; 0: as fast as it goes
   std::size_t threads = 1;  ///< that code; 0: one a hardware thread
   WhenFull when_full = WhenFull::block;
   AtEnd at_exit = AtEnd::drain;                   ///< of the process, when the engine is still open

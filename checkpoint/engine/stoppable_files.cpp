@@ -1,5 +1,8 @@
 #include "checkpoint/engine/stoppable_files.h"
 
+#include <algorithm>
+#include <thread>
+
 namespace quern::checkpoint {
 namespace {
 
@@ -11,10 +14,8 @@ class StoppableFile final : public File {
     return file_->read_at(offset, out);
   }
   Result<std::size_t> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
-    if (files_.stopped()) return Status(StatusCode::cancelled, "the save was cancelled");
-    auto written = file_->write_at(offset, bytes);
-    if (written.ok()) files_.add_written(*written);
-    return written;
+    if (!files_.take_turn(bytes.size())) return Status(StatusCode::cancelled, "the save was cancelled");
+    return file_->write_at(offset, bytes);
   }
   Result<std::uint64_t> size() override { return file_->size(); }
   Status cut(std::uint64_t bytes) override { return file_->cut(bytes); }
@@ -26,6 +27,27 @@ class StoppableFile final : public File {
 };
 
 }  // namespace
+
+bool StoppableFiles::take_turn(std::size_t bytes) {
+  using Clock = std::chrono::steady_clock;
+  written_.fetch_add(bytes);
+  if (!(most_ > 0)) return !stopped();
+  Clock::time_point until;
+  {
+    // A bucket that holds a tenth of a second.
+    const std::lock_guard lock(mutex_);
+    next_ = std::max(next_, Clock::now() - std::chrono::milliseconds(100));
+    next_ +=
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(static_cast<double>(bytes) / most_));
+    until = next_;
+  }
+  while (!stopped()) {
+    const auto left = until - Clock::now();
+    if (left <= Clock::duration::zero()) return true;
+    std::this_thread::sleep_for(std::min<Clock::duration>(left, std::chrono::milliseconds(50)));
+  }
+  return false;
+}
 
 Result<std::unique_ptr<File>> StoppableFiles::create(std::string_view path) {
   auto made = files_.create(path);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 
 #include "checkpoint/storage.h"
 
@@ -11,11 +13,13 @@ namespace quern::checkpoint {
 /// renaming and syncing folders go on, so that a save that ends cleans up behind itself.
 class StoppableFiles final : public FileSystem {
  public:
-  explicit StoppableFiles(FileSystem& files) : files_(files) {}
+  /// `most`: bytes a second that may be written, over times longer than a tenth of a second; 0: as fast as it goes.
+  explicit StoppableFiles(FileSystem& files, double most = 0) : files_(files), most_(most) {}
   void stop(bool stopped) { stopped_.store(stopped); }
   bool stopped() const { return stopped_.load(); }
   std::uint64_t written_bytes() const { return written_.load(); }
-  void add_written(std::uint64_t bytes) { written_.fetch_add(bytes); }
+  /// Waits until so many bytes may be written; false: it was stopped meanwhile.
+  bool take_turn(std::size_t bytes);
 
   Result<std::unique_ptr<File>> open(std::string_view path) override { return files_.open(path); }
   Result<std::unique_ptr<File>> create(std::string_view path) override;
@@ -33,6 +37,9 @@ class StoppableFiles final : public FileSystem {
 
  private:
   FileSystem& files_;
+  const double most_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point next_{};  ///< when what was allowed so far is written at that rate
   std::atomic<bool> stopped_{false};
   std::atomic<std::uint64_t> written_{0};
 };

@@ -29,6 +29,9 @@ struct LossyRequest {
   bool in_deviations = false;  ///< ebq: in standard deviations of the values, else absolute
 };
 
+/// In the place of a zstd level: values are stored as they are, which shows what a save costs without coding.
+inline constexpr int kStoreRaw = -1;
+
 struct SaveOptions {
   std::uint64_t step = 0;
   /// Step of the checkpoint that tensors may be differences to. Where it cannot be used, a note says why and there is

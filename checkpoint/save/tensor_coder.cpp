@@ -123,7 +123,8 @@ Status TensorCoder::begin(TaskRunner& runner, Report& report) {
   for (;;) {
     TensorRequest request;
     if (way_ == Way::exact) {
-      request.zstd_level = zstd_level;
+      request.zstd_level = std::max(zstd_level, 0);
+      if (zstd_level == kStoreRaw) request.mode = Mode::raw;
     } else if (way_ == Way::constant) {
       request.mode = Mode::constant;  // takes no part of the bound, and nothing is smaller
     } else {

@@ -72,9 +72,10 @@ typedef struct quern_checkpoint_engine_desc {
   uint32_t reserved;               /**< 0 */
   void (*note)(void* user, const char* sentence); /**< called by threads of the engine; NULL: notes are dropped */
   void* note_user;
+  double write_rate; /**< most bytes a second that are written, so that others can use the disk; 0: no limit */
 } quern_checkpoint_engine_desc;
 #define QUERN_CHECKPOINT_ENGINE_DESC_INIT \
-  { sizeof(quern_checkpoint_engine_desc), 1, UINT64_C(268435456), 0, 0, 0, 600, 0, 0, NULL, NULL }
+  { sizeof(quern_checkpoint_engine_desc), 1, UINT64_C(268435456), 0, 0, 0, 600, 0, 0, NULL, NULL, 0 }
 
 /** Opens an engine on a store, which is made when it is missing. `desc` may be NULL. `*engine` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoint_engine_desc* desc,
@@ -98,7 +99,7 @@ QUERN_API quern_status quern_checkpoint_engine_add_blob(quern_checkpoint_pending
 /** Hands the save over; `save` is gone whatever is returned. Reads no tensor, but with check_changes. At most 64 saves
  *  are under way. */
 QUERN_API quern_status quern_checkpoint_engine_submit(quern_checkpoint_pending* save);
-/** Gives up a save that was not submitted. */
+/** Gives up a save that was not submitted; before its engine is closed. */
 QUERN_API void quern_checkpoint_engine_forget(quern_checkpoint_pending* save);
 
 /** Waits until nothing that was submitted is read any more; with a name, no tensor of that name. The calling thread

@@ -158,12 +158,13 @@ class Engine:
     "block" (the fence waits), "skip" (a save for which earlier ones leave no room is dropped), "compress-first" (what finds no
     room is coded where it lies). at_exit: "drain" or "drop" what is under way when the with block is left by an exception,
     when close() is not told, and at the end of the process. exit_timeout: seconds that draining may take. check_changes: for
-    debugging, a hash of each tensor at save() and at its capture, so that one written to too early is named.
+    debugging, a hash of each tensor at save() and at its capture, so that one written to too early is named. write_rate: most bytes
+    a second that are written, so that others can use the disk (0: no limit).
 
     base, preset and the others of save() may be given here for all saves. Notes go to the logger "quern"."""
 
     def __init__(self, path, ring=1 << 28, coding=0, threads=1, when_full="block", at_exit="drain", exit_timeout=600.0,
-                 check_changes=False, **defaults):
+                 check_changes=False, write_rate=0.0, **defaults):
         self._handle = None
         self._library = library()
         self._defaults = defaults
@@ -175,7 +176,8 @@ class Engine:
         save_desc(step=0, **self._arguments({}))  # wrong ones are refused here
         desc = _library.EngineDesc(
             threads=threads, ring_bytes=ring, coding_bytes=coding, at_exit=self._at_exit, exit_seconds=self._exit_timeout,
-            when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=self._note)
+            when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=self._note,
+            write_rate=write_rate)
         handle = ctypes.c_void_p()
         self._library.engine_open(os.fsencode(path), desc, handle)
         self._handle = handle

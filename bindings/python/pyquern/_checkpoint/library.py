@@ -92,7 +92,7 @@ class Retention(_Sized):
 class EngineDesc(_Sized):
     _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("ring_bytes", c_uint64), ("coding_bytes", c_uint64),
                 ("when_full", c_int32), ("at_exit", c_int32), ("exit_seconds", c_double), ("check_changes", c_uint32),
-                ("reserved", c_uint32), ("note", Note), ("note_user", c_void_p)]
+                ("reserved", c_uint32), ("note", Note), ("note_user", c_void_p), ("write_rate", c_double)]
 
 
 class EngineProgress(_Sized):
