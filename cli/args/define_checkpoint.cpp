@@ -108,6 +108,54 @@ void define_export(CLI::App& verb, RawArgs& raw) {
       "  quern checkpoint export run --hf out --only 'model.*' --strip-prefix model. --strip-prefix module.\n");
 }
 
+void define_bench(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "bench", "measure how long a trainer waits for its checkpoints");
+  work.add_option("FILE", raw.files, "a safetensors file whose tensors are trained on [made up]")->type_name("");
+  add_value(work, "--size", raw.state_size, "SIZE", "bytes of the made-up state [64M]");
+  add_value(work, "--tensors", raw.tensor_count, "N", "tensors of it [48]");
+  add_value(work, "--forward", raw.forward, "MS", "milliseconds of a forward pass [2 times a copy of the state]");
+  add_value(work, "--backward", raw.backward, "MS", "milliseconds of a backward pass [2 times a copy of the state]");
+  add_value(work, "--steps", raw.step, "N", "steps of each way of saving [12]");
+  add_value(work, "--every", raw.every, "N", "steps from one checkpoint to the next [1]");
+  add_value(work, "--ring", raw.ring, "SIZE", "bytes that copies of tensors may take [9/8 of the state]");
+  add_value(work, "--preset", raw.preset, "NAME", "what may be lost: exact, moments, balanced, archive [exact]");
+  add_value(work, "--base", raw.base, "newest", "save differences to the newest checkpoint without a base");
+  add_value(work, "--throttle", raw.throttle, "SIZE", "bytes a second that may be written, as on a slower disk");
+  add_value(work, "--html", raw.html, "FILE", "a page with the timeline: who waited for what");
+  work.add_flag("-f,--force", raw.force, "replace an existing page");
+  add_threads(work, raw);
+  work.footer(
+      "Ways of saving: none; wait (each save before the next step); copy (wait for the copy alone); raw (while\n"
+      "training goes on, without coding); lazy (the same, coded). --store is a folder for the bench's own stores,\n"
+      "which it removes. A step does the same arithmetic whatever is saved.\n"
+      "Examples:\n"
+      "  quern checkpoint bench --store /tmp --size 8M --steps 4 --html waits.html\n"
+      "  quern checkpoint bench --store /tmp --size 4M --throttle 50M --every 4 --json\n");
+}
+
+/// Milliseconds as seconds.
+double read_milliseconds(const std::string& text, const char* option) {
+  return static_cast<double>(parse_count(text, option, 3'600'000)) / 1000;
+}
+
+void read_bench(const RawArgs& raw, CheckpointArgs& out) {
+  if (raw.files.size() > 1) fail(Exit::usage, "FILE: the bench takes one file");
+  if (!raw.base.empty() && raw.base != "newest") fail(Exit::usage, "--base: the bench knows newest alone");
+  if (!raw.state_size.empty()) out.state_bytes = parse_size(raw.state_size, "--size");
+  if (!raw.tensor_count.empty()) out.tensor_count = parse_count(raw.tensor_count, "--tensors", 1'000'000);
+  if (out.tensor_count == 0 || out.state_bytes / 4 < out.tensor_count)
+    fail(Exit::usage, "--size, --tensors: each tensor needs 4 bytes at least");
+  if (!raw.forward.empty()) out.forward = read_milliseconds(raw.forward, "--forward");
+  if (!raw.backward.empty()) out.backward = read_milliseconds(raw.backward, "--backward");
+  if (!raw.step.empty()) out.bench_steps = parse_count(raw.step, "--steps", 100'000);
+  if (!raw.every.empty()) out.every = parse_count(raw.every, "--every", 100'000);
+  if (out.every == 0 || out.bench_steps < out.every) fail(Exit::usage, "--every: at least 1, and at most --steps");
+  if (!raw.ring.empty()) out.ring_bytes = parse_size(raw.ring, "--ring");
+  if (!raw.throttle.empty()) out.throttle = static_cast<double>(parse_size(raw.throttle, "--throttle"));
+  if (!raw.preset.empty()) out.preset = raw.preset;
+  out.html = raw.html;
+}
+
 void define_reading(CLI::App& verb, RawArgs& raw) {
   CLI::App& ls = add_work(verb, raw, "ls", "list checkpoints");
   ls.footer("Example:\n  quern checkpoint ls --store run\n");
@@ -235,17 +283,25 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
   define_save(verb, raw);
   define_load(verb, raw);
   define_export(verb, raw);
+  define_bench(verb, raw);
   define_reading(verb, raw);
   define_changing(verb, raw);
   verb.footer("'quern checkpoint WORK --help' has options and examples.");
 }
 
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out) {
-  static constexpr std::pair<const char*, CheckpointWork> kWorks[] = {
-      {"save", CheckpointWork::save},       {"load", CheckpointWork::load},          {"ls", CheckpointWork::ls},
-      {"info", CheckpointWork::info},       {"diff", CheckpointWork::diff},          {"verify", CheckpointWork::verify},
-      {"repair", CheckpointWork::repair},   {"compact", CheckpointWork::compact},    {"gc", CheckpointWork::gc},
-      {"convert", CheckpointWork::convert}, {"export", CheckpointWork::export_model}};
+  static constexpr std::pair<const char*, CheckpointWork> kWorks[] = {{"save", CheckpointWork::save},
+                                                                      {"load", CheckpointWork::load},
+                                                                      {"ls", CheckpointWork::ls},
+                                                                      {"info", CheckpointWork::info},
+                                                                      {"diff", CheckpointWork::diff},
+                                                                      {"verify", CheckpointWork::verify},
+                                                                      {"repair", CheckpointWork::repair},
+                                                                      {"compact", CheckpointWork::compact},
+                                                                      {"gc", CheckpointWork::gc},
+                                                                      {"convert", CheckpointWork::convert},
+                                                                      {"export", CheckpointWork::export_model},
+                                                                      {"bench", CheckpointWork::bench}};
   for (const auto& [name, work] : kWorks)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
@@ -253,13 +309,14 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
   if (out.store.empty() && out.work != CheckpointWork::convert)
     fail(Exit::usage, "--store: the folder's name is empty");
   while (out.store.size() > 1 && out.store.back() == '/') out.store.pop_back();
-  if (!raw.step.empty()) out.step = parse_count(raw.step, "--step", kMaxStep);
+  if (!raw.step.empty() && out.work != CheckpointWork::bench) out.step = parse_count(raw.step, "--step", kMaxStep);
   out.base_newest = raw.base == "newest";
   if (!raw.base.empty() && !out.base_newest) out.base = parse_count(raw.base, "--base", kMaxStep);
   for (const std::string& text : raw.steps)
     out.steps.push_back(parse_count(text, out.work == CheckpointWork::diff ? "diff" : "--remove", kMaxStep));
   read_parity(raw.parity, out);
   if (out.work == CheckpointWork::save) read_save(raw, out);
+  if (out.work == CheckpointWork::bench) read_bench(raw, out);
   if (!raw.keep.empty()) out.keep = static_cast<std::size_t>(parse_count(raw.keep, "--keep", 1'000'000'000));
   if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
   if (!raw.keep_every.empty()) out.keep_every = parse_count(raw.keep_every, "--keep-every", kMaxStep);

@@ -39,7 +39,7 @@ struct RawArgs {
   bool append = false, keep_going = false, check = false, headers_only = false;
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
-      shard_size, slice, hf, dtype;
+      shard_size, slice, hf, dtype, state_size, tensor_count, forward, backward, every, ring, throttle;
   std::vector<std::string> roles, tensors, steps, tags, strip;
   std::string max_error, mode, times, poses, key_every, bin_columns, frame, format, history, resolution, max_size;
   std::vector<std::string> max_errors, modes, originals, drives;

@@ -11,7 +11,7 @@
 
 namespace quern::cli {
 
-enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert, export_model };
+enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert, export_model, bench };
 
 struct CheckpointArgs {
   CheckpointWork work = CheckpointWork::ls;
@@ -46,6 +46,15 @@ struct CheckpointArgs {
   std::string hf;                  ///< export: folder
   std::vector<std::string> strip;  ///< export: prefixes
   std::string dtype;               ///< export: empty: as they are
+  // bench: a trainer that only computes.
+  std::uint64_t state_bytes = 64'000'000;
+  std::uint64_t tensor_count = 48;
+  std::optional<double> forward, backward;  ///< seconds
+  std::uint64_t bench_steps = 12;
+  std::uint64_t every = 1;
+  std::uint64_t ring_bytes = 0;  ///< 0: as large as the state, and an eighth more
+  double throttle = 0;           ///< bytes a second; 0: none
+  std::string html;
   std::string output;
   bool force = false;
   RunArgs run;

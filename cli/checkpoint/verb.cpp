@@ -230,6 +230,7 @@ Exit run_checkpoint(const CheckpointArgs& args) {
     case CheckpointWork::compact: return run_checkpoint_compact(args);
     case CheckpointWork::gc: return run_checkpoint_gc(args);
     case CheckpointWork::convert: return run_checkpoint_convert(args);
+    case CheckpointWork::bench: return run_checkpoint_bench(args);
     case CheckpointWork::export_model: return run_checkpoint_export(args);
   }
   return Exit::usage;

@@ -77,6 +77,7 @@ Exit run_checkpoint_repair(const CheckpointArgs& args);
 Exit run_checkpoint_compact(const CheckpointArgs& args);
 Exit run_checkpoint_gc(const CheckpointArgs& args);
 Exit run_checkpoint_convert(const CheckpointArgs& args);
+Exit run_checkpoint_bench(const CheckpointArgs& args);
 Exit run_checkpoint_export(const CheckpointArgs& args);
 
 }  // namespace quern::cli
