@@ -1,4 +1,6 @@
 // Copies of borrowed tensors into the ring: by a thread of the engine, and by callers that wait at a fence.
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -233,7 +235,15 @@ bool Engine::Core::capture_some(Lock& lock) {
   return true;
 }
 
+void yield_to_trainer() {
+  // A batch thread does not take the processor from the thread that wakes it. Where that is not to be had, nothing
+  // changes but who waits.
+  const sched_param ordinary{};
+  (void)sched_setscheduler(0, SCHED_BATCH, &ordinary);
+}
+
 void Engine::Core::run_capture() {
+  yield_to_trainer();
   const MemoryScope scope(&memory_);
   Lock lock(mutex_);
   while (!over_ || !active_.empty())

@@ -184,6 +184,7 @@ void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, co
 }
 
 void Engine::Core::run_coding() {
+  yield_to_trainer();
   const MemoryScope scope(&memory_);
   Lock lock(mutex_);
   for (;;) {

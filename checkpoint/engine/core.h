@@ -123,6 +123,9 @@ bool Engine::Core::wait_until(Lock& lock, double timeout, const Done& done) {
   return changed_.wait_for(lock, std::chrono::duration<double>(timeout > 0 ? timeout : 0), done);
 }
 
+/// For the engine's threads, and those that they start.
+void yield_to_trainer();
+
 /// What a save's messages begin with: "step 500".
 inline String step_place(std::uint64_t step) { return join({"step ", decimal(step)}); }
 
