@@ -30,6 +30,7 @@ packages=(
   libzstd-dev libxxhash-dev zlib1g-dev              # the library
   libcli11-dev libfmt-dev nlohmann-json3-dev        # the command
   libhdf5-dev libnetcdf-dev hdf5-tools              # .h5 and .nc files; h5repack
+  liblz4-dev libsqlite3-dev                         # bags of ROS 2
   libisal-dev                                       # parity of checkpoints
   python3                                           # scripts
 )

@@ -17,7 +17,7 @@ constexpr std::uint64_t kFineMode = 50'000'000;  // 5 cm: up to here every point
 
 void define_compress(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_verb(verb, raw, "compress", "code scans as the frames of a drive", "IN",
-                            ".bin .pcd .ply .npy .las files, one frame each, or folders of them");
+                            ".bin .pcd .ply .npy .las files, one frame each; bags of ROS 2: .mcap, .db3; or folders");
   work.add_option("-o,--output", raw.output, "the drive, DRIVE.qnl")->type_name("OUT")->required();
   add_value(work, "--max-error", raw.max_error, "LENGTH",
             "largest distance in either direction: 15cm, 20mm, 0.1m; a bare number is in the file's unit, metres "
@@ -27,7 +27,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
             "exact: every bit [points up to 5cm, set above]");
   work.add_flag("--no-attributes", raw.no_attributes, "coordinates alone: no intensity, ring, time, ...");
   add_value(work, "--times", raw.times, "FILE",
-            "a time for each frame, one a line: seconds, or 2011-09-26 13:02:25.95");
+            "a time for each frame, one a line: seconds, or 2011-09-26 13:02:25.95 [of bags: the stamps of messages]");
   add_value(
       work, "--poses", raw.poses, "FILE",
       "a pose for each frame, 12 numbers a line: the rows of a 3x4 matrix in metres, from sensor to world as KITTI "
@@ -47,16 +47,19 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "  quern lidar compress --max-error 2cm 000000.bin 000001.bin -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt velodyne/ -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt --history streets velodyne/ -o drive.qnl\n"
-      "  quern lidar compress survey.las -o survey.qnl\n");
+      "  quern lidar compress survey.las -o survey.qnl\n"
+      "  quern lidar compress --max-error 5cm --topic /points run.mcap -o run.qnl\n");
 }
 
 void define_decompress(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_verb(verb, raw, "decompress", "bring scans back", "DRIVE", "a drive");
-  work.add_option("-o,--output", raw.output, "folder; file for one frame, - for standard output")
+  work.add_option("-o,--output", raw.output, "folder; file for one frame, or OUT.mcap for all; - for standard output")
       ->type_name("OUT")
       ->required();
   add_value(work, "--frame", raw.frame, "K", "only this one, counted from 0; the others are not read");
-  add_value(work, "--format", raw.format, "FORMAT", "bin, pcd, ply, npy or las [by OUT's name, else as it was]");
+  add_value(work, "--format", raw.format, "FORMAT",
+            "bin, pcd, ply, npy or las; mcap: all frames in one file [by OUT's name, else as it was]");
+  add_value(work, "--topic", raw.topic, "NAME", "OUT.mcap: topic of frames that come from no bag [/points]");
   add_history(work, raw);
   work.add_flag("--keep-going", raw.keep_going, "leave out frames whose history is missing; exit code 6 all the same");
   work.add_flag("-f,--force", raw.force, "replace existing files");
@@ -65,11 +68,13 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
       "Examples:\n"
       "  quern lidar decompress drive.qnl -o scans/\n"
       "  quern lidar decompress drive.qnl --frame 12 -o twelve.pcd\n"
-      "  quern lidar decompress drive.qnl --history streets -o scans/\n");
+      "  quern lidar decompress drive.qnl --history streets -o scans/\n"
+      "  quern lidar decompress run.qnl -o back.mcap\n");
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
-  CLI::App& info = add_verb(verb, raw, "info", "say what drives hold, without decoding them", "DRIVE", "drives");
+  CLI::App& info = add_verb(verb, raw, "info", "say what drives and bags hold, without decoding them", "DRIVE",
+                            "drives; bags of ROS 2");
   add_run(info, raw);
   info.footer("Examples:\n  quern lidar info drive.qnl\n  quern lidar info -v drive.qnl\n");
 
@@ -205,17 +210,20 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   out.originals = raw.originals;
   out.html = raw.html;
   out.format = raw.format;
+  out.topic = raw.topic;
   out.run = run;
   if (verb.get_option_no_throw("--history") != nullptr && verb.count("--history") != 0 && raw.history.empty())
     fail(Exit::usage, "--history: the name of the history's folder is empty");
   if (out.html == "-" ||
       (verb.get_option_no_throw("--html") != nullptr && verb.count("--html") != 0 && raw.html.empty()))
     fail(Exit::usage, "--html: name a file for the report");
+  if (verb.get_option_no_throw("--topic") != nullptr && verb.count("--topic") != 0 && raw.topic.empty())
+    fail(Exit::usage, "--topic: the name of the topic is empty");
   if (verb.get_option_no_throw("--output") != nullptr && out.output.empty())
     fail(Exit::usage, "-o: the output's name is empty");
-  static constexpr const char* kFormats[] = {"bin", "pcd", "ply", "npy", "las"};
+  static constexpr const char* kFormats[] = {"bin", "pcd", "ply", "npy", "las", "mcap"};
   if (!out.format.empty() && std::find(std::begin(kFormats), std::end(kFormats), out.format) == std::end(kFormats))
-    fail(Exit::usage, fmt::format("--format {}: use bin, pcd, ply, npy or las", out.format));
+    fail(Exit::usage, fmt::format("--format {}: use bin, pcd, ply, npy, las or mcap", out.format));
   if (!raw.bin_columns.empty()) {
     out.bin_columns = static_cast<unsigned>(parse_count(raw.bin_columns, "--columns", 5));
     if (out.bin_columns < 4) fail(Exit::usage, fmt::format("--columns {}: use 4 or 5", raw.bin_columns));

@@ -17,6 +17,8 @@ inline void add_run(CLI::App& work, RawArgs& raw) {
 inline void add_columns(CLI::App& work, RawArgs& raw) {
   add_value(work, "--columns", raw.bin_columns, "4|5",
             ".bin files: numbers of a point, x y z intensity (KITTI) or with ring (nuScenes) [told from the file]");
+  add_value(work, "--topic", raw.topic, "NAME",
+            "bags of ROS 2: the topic of PointCloud2 messages, each a scan [the only one there is]");
 }
 
 inline void add_history(CLI::App& work, RawArgs& raw) {

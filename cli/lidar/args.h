@@ -22,6 +22,7 @@ struct LidarArgs {
   bool force = false;
   std::vector<std::uint64_t> max_errors_nm;  ///< bench: several; else at most one; empty: mode exact
   std::vector<LidarMode> modes;              ///< bench: several; else exactly one
+  std::string topic;                         ///< of bags; empty: the only one with scans
   unsigned bin_columns = 0;                  ///< 0: told from the file
   bool drop_attributes = false;
   std::string poses;  ///< file with a pose a line; empty: none

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/files/memory.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/verbs/verbs.h"
@@ -107,8 +108,9 @@ std::string row_text(const lidar::PointCloud& cloud, const Trial& trial, const M
                      m.decode_seconds * 1000, m.check.passed() ? "" : "  MISSED");
 }
 
-Exit bench_file(const std::string& path, const LidarArgs& args, TaskRunner& runner) {
-  lidar::PointCloud cloud = read_cloud_file(path, args.bin_columns);
+Exit bench_scan(const Scans& scans, std::size_t number, const LidarArgs& args, TaskRunner& runner) {
+  const std::string path = scans.label(number);
+  lidar::PointCloud cloud = scans.read(number).cloud;
   if (args.drop_attributes) cloud.columns.clear();
   Exit result = Exit::ok;
   if (!args.run.json)
@@ -135,9 +137,10 @@ Exit run_lidar_bench(const LidarArgs& args) {
   execution.threads = args.run.threads;
   RunnerHandle runner(execution);
   Exit result = Exit::ok;
-  for (const std::string& path : cloud_paths(args.inputs))
+  const Scans scans(args.inputs, args);
+  for (std::size_t i = 0; i < scans.size(); ++i)
     attempt(result, [&] {
-      const Exit one = bench_file(path, args, runner.get());
+      const Exit one = bench_scan(scans, i, args, runner.get());
       if (result == Exit::ok) result = one;
     });
   return result;

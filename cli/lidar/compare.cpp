@@ -3,6 +3,7 @@
 
 #include "cli/files/file_names.h"
 #include "cli/files/page_file.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 
 #ifdef QUERN_HAVE_REPORT
@@ -12,8 +13,19 @@
 namespace quern::cli {
 namespace {
 
+/// A file's scan, or the message of a bag that --frame says.
+lidar::PointCloud load_scan(const std::string& path, const LidarArgs& args) {
+  const Scans scans({path}, args);
+  if (scans.size() == 1) return scans.read(0).cloud;
+  if (!args.frame) fail(Exit::usage, fmt::format("{}: has {} scans; choose one with --frame", path, scans.size()));
+  if (*args.frame >= scans.size())
+    fail(Exit::usage,
+         fmt::format("{}: there is no scan {}; it has {}, counted from 0", path, *args.frame, scans.size()));
+  return scans.read(static_cast<std::size_t>(*args.frame)).cloud;
+}
+
 lidar::PointCloud load(const std::string& path, const LidarArgs& args, TaskRunner& runner) {
-  if (!is_drive_file(path)) return read_cloud_file(path, args.bin_columns);
+  if (!is_drive_file(path)) return load_scan(path, args);
   DriveFile source(path, args.run, args.history);
   const std::uint64_t frames = source.drive().frames();
   if (!args.frame && frames > 1)

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <optional>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -12,9 +11,11 @@
 #include "cli/args/values.h"
 #include "cli/files/memory.h"
 #include "cli/files/safe_file.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
+#include "lidar/bags/point_cloud2.h"
 #include "lidar/drive/posed_frames.h"
 
 namespace quern::cli {
@@ -45,39 +46,31 @@ lidar::FrameOptions frame_options(const LidarArgs& args) {
 
 /// `encode(cloud, options)` codes the frame.
 template <class Encode>
-Coded encode_file(const std::string& path, std::optional<std::int64_t> time, const LidarArgs& args,
+Coded encode_scan(const Scans& scans, std::size_t number, std::optional<std::int64_t> time, const LidarArgs& args,
                   const Encode& encode) {
-  lidar::PointCloud cloud = read_cloud_file(path, args.bin_columns);
-  if (args.drop_attributes) {
-    cloud.columns.clear();
-    cloud.file_header.clear();
-  }
+  auto [cloud, stamp] = scans.read(number);
+  if (args.drop_attributes) lidar::drop_attributes(cloud);
+  const std::string label = scans.label(number);
   const Stopwatch watch;
   auto frame = encode(cloud, frame_options(args));
-  if (!frame.ok()) fail_status(frame.status(), Phase::encode, path);
+  if (!frame.ok()) fail_status(frame.status(), Phase::encode, label);
   Coded out;
   out.frame = std::move(frame).value();
-  out.frame.description.name = frame_name(path);
-  out.frame.description.time_stamp = time;
+  out.frame.description.name = scans.frame_name(number);
+  out.frame.description.time_stamp = time ? time : stamp;
   out.description = lidar::write_description(out.frame.description);
-  out.info = check(codec::lidar::scan_info(out.frame.scan), Phase::encode, path);
+  out.info = check(codec::lidar::scan_info(out.frame.scan), Phase::encode, label);
   out.seconds = watch.seconds();
   return out;
 }
 
-std::uint64_t file_bytes(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) fail_errno(path, "open");
-  return static_cast<std::uint64_t>(info.st_size);
-}
-
-void tell_frame(const std::string& path, const Coded& coded, const LidarArgs& args) {
+void tell_frame(const std::string& label, const Coded& coded, const LidarArgs& args) {
   const auto& frame = coded.frame;
   if (frame.dropped_points != 0 && !args.run.quiet)
-    print_note(fmt::format("{}: {} points with NaN or infinity were dropped; modes points and exact keep them", path,
+    print_note(fmt::format("{}: {} points with NaN or infinity were dropped; modes points and exact keep them", label,
                            frame.dropped_points));
   if (!args.run.verbose) return;
-  print_note(fmt::format("{}: {} points, {} -> {} bytes, largest error {}, {:.0f} ms", path, frame.points,
+  print_note(fmt::format("{}: {} points, {} -> {} bytes, largest error {}, {:.0f} ms", label, frame.points,
                          frame.description.source_bytes, coded.scan_bytes + coded.description.size(),
                          length_text(frame.achieved_error), coded.seconds * 1000));
 }
@@ -88,6 +81,7 @@ struct Totals {
   double seconds = 0, largest_error = 0;
 
   void add(const Coded& coded) {
+    input_bytes += coded.frame.description.source_bytes;
     points += coded.frame.points;
     kept_points += coded.info.points;
     dropped += coded.frame.dropped_points;
@@ -100,8 +94,8 @@ struct Totals {
   }
 };
 
-Json frame_json(const std::string& path, const Coded& coded) {
-  return Json{{"input", path},
+Json frame_json(const std::string& label, const Coded& coded) {
+  return Json{{"input", label},
               {"name", plain(coded.frame.description.name)},
               {"points", coded.frame.points},
               {"dropped_points", coded.frame.dropped_points},
@@ -115,14 +109,14 @@ double ratio_of(std::uint64_t from, std::uint64_t to) {
   return static_cast<double>(from) / static_cast<double>(std::max<std::uint64_t>(to, 1));
 }
 
-void tell(const LidarArgs& args, const std::deque<Coded>& frames, const std::vector<std::string>& paths,
-          const Totals& totals, std::uint64_t output_bytes) {
+void tell(const LidarArgs& args, const std::deque<Coded>& frames, const Scans& scans, const Totals& totals,
+          std::uint64_t output_bytes) {
   const auto mode = frame_options(args).mode;
   const bool bounded = mode != lidar::Mode::exact;
   const double bound = bounded ? static_cast<double>(args.max_errors_nm.front()) / 1e9 : 0;
   if (args.run.json) {
     Json each = Json::array();
-    for (std::size_t i = 0; i < frames.size(); ++i) each.push_back(frame_json(paths[i], frames[i]));
+    for (std::size_t i = 0; i < frames.size(); ++i) each.push_back(frame_json(scans.label(i), frames[i]));
     print_json(Json{{"output", args.output},
                     {"frames", frames.size()},
                     {"points", totals.points},
@@ -174,11 +168,10 @@ mode_t least_mode(const std::vector<std::string>& paths) {
 /// Frames coded side by side, batch after batch; their scans in a temporary file.
 class FrameCoder {
  public:
-  FrameCoder(const LidarArgs& args, const std::vector<std::string>& paths, TaskRunner& runner)
-      : args_(args), paths_(paths), runner_(runner), progress_(args.output, args.run, 1) {
-    if (!args.times.empty()) times_ = read_times(args.times, paths.size());
-    if (!args.poses.empty()) poses_ = read_poses(args.poses, paths.size());
-    for (const std::string& path : paths) totals_.input_bytes += file_bytes(path);
+  FrameCoder(const LidarArgs& args, const Scans& scans, TaskRunner& runner)
+      : args_(args), scans_(scans), runner_(runner), progress_(args.output, args.run, 1) {
+    if (!args.times.empty()) times_ = read_times(args.times, scans.size());
+    if (!args.poses.empty()) poses_ = read_poses(args.poses, scans.size());
   }
 
   void run() {
@@ -187,8 +180,8 @@ class FrameCoder {
       run_in_order();
     } else {
       const std::size_t batch = kFramesPerThread * runner_.width();
-      for (std::size_t first = 0; first < paths_.size(); first += batch)
-        run_batch(first, std::min(batch, paths_.size() - first));
+      for (std::size_t first = 0; first < scans_.size(); first += batch)
+        run_batch(first, std::min(batch, scans_.size() - first));
     }
     totals_.seconds = watch.seconds();
   }
@@ -226,27 +219,27 @@ class FrameCoder {
     TaskRunner& inner = count == 1 ? runner_ : static_cast<TaskRunner&>(serial_);
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial_) : runner_;
     run_works(outer, count, [&](std::size_t i) {
-      coded[i] = encode_file(paths_[first + i], time_of(first + i), args_, [&](const auto& cloud, const auto& options) {
+      coded[i] = encode_scan(scans_, first + i, time_of(first + i), args_, [&](const auto& cloud, const auto& options) {
         return lidar::encode_frame(cloud, options, inner);
       });
-      note_done(coded[i]);
+      note_done();
     });
-    for (std::size_t i = 0; i < count; ++i) keep(paths_[first + i], coded[i]);
+    for (std::size_t i = 0; i < count; ++i) keep(first + i, coded[i]);
   }
 
   /// Each frame is predicted from those before it, and from the history.
   void run_in_order() {
     lidar::PosedFrames frames(args_.key_every, history());
     std::vector<Coded> group;
-    for (std::size_t i = 0; i < paths_.size(); ++i) {
-      group.push_back(encode_file(paths_[i], time_of(i), args_, [&](const auto& cloud, const auto& options) {
+    for (std::size_t i = 0; i < scans_.size(); ++i) {
+      group.push_back(encode_scan(scans_, i, time_of(i), args_, [&](const auto& cloud, const auto& options) {
         auto frame = frames.encode(cloud, options, poses_[i], runner_);
         if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
           fail_needed({}, frame.status(), tiles_->report(), "; restore the history from a copy, or type --no-history");
         return frame;
       }));
-      note_done(group.back());
-      if (frames.is_key_next() || i + 1 == paths_.size()) keep_group(i + 1 - group.size(), group);
+      note_done();
+      if (frames.is_key_next() || i + 1 == scans_.size()) keep_group(i + 1 - group.size(), group);
     }
   }
 
@@ -269,7 +262,7 @@ class FrameCoder {
     lidar::drop_unused(descriptions);
     for (std::size_t i = 0; i < group.size(); ++i) {
       group[i].description = lidar::write_description(group[i].frame.description);
-      keep(paths_[first + i], group[i]);
+      keep(first + i, group[i]);
     }
     group.clear();
   }
@@ -277,13 +270,12 @@ class FrameCoder {
   std::optional<std::int64_t> time_of(std::size_t i) const {
     return times_.empty() ? std::nullopt : std::optional(times_[i]);
   }
-  void note_done(const Coded& coded) {
+  void note_done() {
     const std::lock_guard lock(mutex_);
-    done_ += coded.frame.description.source_bytes;
-    progress_.update(std::min(done_, totals_.input_bytes), totals_.input_bytes);
+    progress_.update(++done_, scans_.size());
   }
 
-  void keep(const std::string& path, Coded& coded) {
+  void keep(std::size_t number, Coded& coded) {
     coded.scan_at = spooled_;
     coded.scan_bytes = coded.frame.scan.size();
     spool_.write(coded.frame.scan);
@@ -293,12 +285,12 @@ class FrameCoder {
     coded.frame.words = {};
     coded.frame.description.file_header = {};
     totals_.add(coded);
-    tell_frame(path, coded, args_);
+    tell_frame(scans_.label(number), coded, args_);
     frames_.push_back(std::move(coded));
   }
 
   const LidarArgs& args_;
-  const std::vector<std::string>& paths_;
+  const Scans& scans_;
   TaskRunner& runner_;
   SerialRunner serial_;
   Progress progress_;
@@ -317,8 +309,8 @@ class FrameCoder {
 }  // namespace
 
 Exit run_lidar_compress(const LidarArgs& args) {
-  const auto paths = cloud_paths(args.inputs);
-  for (const std::string& path : paths) check_output(path, args.output, args.force);
+  const Scans scans(args.inputs, args);
+  for (const std::string& path : scans.files()) check_output(path, args.output, args.force);
   if (args.output == "-") check_stdout(args.force);
   Execution execution;
   execution.threads = args.run.threads;
@@ -326,12 +318,12 @@ Exit run_lidar_compress(const LidarArgs& args) {
   RunnerHandle runner(execution);
   std::optional<SafeFile> file;
   if (args.output != "-")
-    file.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = least_mode(paths)});
+    file.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = least_mode(scans.files())});
   std::uint64_t output_bytes = 0;
   std::deque<Coded> frames;
   Totals totals;
   {
-    FrameCoder coder(args, paths, runner.get());
+    FrameCoder coder(args, scans, runner.get());
     coder.run();
     output_bytes = coder.write(file ? file->descriptor() : STDOUT_FILENO, execution);
     coder.check_epoch();
@@ -339,7 +331,8 @@ Exit run_lidar_compress(const LidarArgs& args) {
     totals = coder.totals();
   }
   if (file) file->commit();
-  tell(args, frames, paths, totals, output_bytes);
+  scans.tell_left_out();
+  tell(args, frames, scans, totals, output_bytes);
   return Exit::ok;
 }
 

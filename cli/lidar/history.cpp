@@ -4,6 +4,7 @@
 #include "cli/args/values.h"
 #include "cli/files/file_names.h"
 #include "cli/files/memory.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/progress.h"
 #include "lidar/history/addition.h"
@@ -57,11 +58,11 @@ class Adder {
     }
   }
 
-  void add_scans(const std::vector<std::string>& paths) {
-    const auto poses = read_poses(args_.poses, paths.size());
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      Progress progress(paths[i], args_.run);
-      add(paths[i], read_cloud_file(paths[i], args_.bin_columns), poses[i]);
+  void add_scans(const Scans& scans) {
+    const auto poses = read_poses(args_.poses, scans.size());
+    for (std::size_t i = 0; i < scans.size(); ++i) {
+      Progress progress(scans.label(i), args_.run);
+      add(scans.label(i), scans.read(i).cloud, poses[i]);
     }
   }
 
@@ -88,7 +89,7 @@ Exit run_add(const LidarArgs& args) {
   lidar::Addition addition(history.options().cell_units, memory_limit(args.run) / 2);
   Adder adder(args, addition);
   if (!args.poses.empty()) {
-    adder.add_scans(cloud_paths(args.inputs));
+    adder.add_scans(Scans(args.inputs, args));
   } else {
     Execution execution;
     execution.threads = args.run.threads;

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/args/values.h"
+#include "cli/files/file_names.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/verbs/verbs.h"
 #include "lidar/files/cloud_files.h"
@@ -147,11 +149,15 @@ void tell_drive(const std::string& path, const LidarArgs& args) {
                   {"version", QUERN_VERSION}});
 }
 
+/// A file that is a bag, or a folder of rosbag2.
+bool is_bag(const std::string& path) { return is_directory(path) || is_bag_file(path); }
+
 }  // namespace
 
 Exit run_lidar_info(const LidarArgs& args) {
   Exit result = Exit::ok;
-  for (const std::string& path : args.inputs) attempt(result, [&] { tell_drive(path, args); });
+  for (const std::string& path : args.inputs)
+    attempt(result, [&] { is_bag(path) ? tell_bag(path, args) : tell_drive(path, args); });
   return result;
 }
 

@@ -25,15 +25,8 @@ Exit run_lidar_verify(const LidarArgs& args);
 Exit run_lidar_compare(const LidarArgs& args);
 Exit run_lidar_bench(const LidarArgs& args);
 Exit run_lidar_history(const LidarArgs& args);
-
-/// Files, and those of folders (of known endings, by name), in order. Throws CliError where a folder has none.
-std::vector<std::string> cloud_paths(const std::vector<std::string>& inputs);
-
-/// A file's points. Throws CliError, naming the file: usage where an option is missing, io where it cannot be read.
-lidar::PointCloud read_cloud_file(const std::string& path, unsigned bin_columns);
-
-/// The file's name without folder and without the ending of its format, as a frame's name.
-std::string frame_name(const std::string& path);
+/// Says what topics a bag has; for run_lidar_info(). Throws CliError.
+void tell_bag(const std::string& path, const LidarArgs& args);
 
 /// Calls `take` with number, from 1, and text of each line that is not empty, without blanks at its end. Throws
 /// CliError where the file cannot be read.

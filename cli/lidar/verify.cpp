@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/files/memory.h"
+#include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
@@ -18,8 +19,8 @@ struct FrameResult {
   std::optional<lidar::PromiseCheck> check;  ///< with an original
 };
 
-void check_frame(const DriveFile& source, std::uint64_t index, const lidar::CodedFrame& coded,
-                 const std::string* original, const LidarArgs& args, TaskRunner& runner, FrameResult& out) {
+void check_frame(const DriveFile& source, std::uint64_t index, const lidar::CodedFrame& coded, const Scans& originals,
+                 TaskRunner& runner, FrameResult& out) {
   const auto info = codec::lidar::scan_info(coded.scan);
   if (!info.ok()) fail_frame(source.path(), index, info.status());
   auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
@@ -27,12 +28,12 @@ void check_frame(const DriveFile& source, std::uint64_t index, const lidar::Code
   out.description = coded.description;
   out.info = *info;
   out.points = cloud->points();
-  if (original == nullptr) return;
-  lidar::PointCloud scan = read_cloud_file(*original, args.bin_columns);
+  if (originals.empty()) return;
+  lidar::PointCloud scan = originals.read(static_cast<std::size_t>(index)).cloud;
   // A drive that was made without attributes promises none.
   if (cloud->columns.empty()) scan.columns.clear();
   auto checked = lidar::check_promise(scan, *cloud, promise_of(coded.description, *info), runner);
-  if (!checked.ok()) fail_status(checked.status(), Phase::decode, *original);
+  if (!checked.ok()) fail_status(checked.status(), Phase::decode, originals.label(static_cast<std::size_t>(index)));
   out.check = std::move(checked).value();
   out.check->distances.a_to_b = {};
   out.check->distances.b_to_a = {};
@@ -126,7 +127,7 @@ void tell(const DriveFile& source, const LidarArgs& args, const Totals& totals, 
 Exit run_lidar_verify(const LidarArgs& args) {
   DriveFile source(args.inputs.front(), args.run, args.history);
   const std::uint64_t frames = source.drive().frames();
-  const auto originals = cloud_paths(args.originals);
+  const Scans originals(args.originals, args);
   if (!originals.empty() && originals.size() != frames)
     fail(Exit::usage,
          fmt::format("--original: there are {} scans, but {} has {} frames", originals.size(), source.path(), frames));
@@ -148,10 +149,8 @@ Exit run_lidar_verify(const LidarArgs& args) {
     std::vector<FrameResult> results(count);
     TaskRunner& inner = count == 1 ? runner.get() : serial;
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
-    run_works(outer, count, [&](std::size_t i) {
-      const std::string* const original = originals.empty() ? nullptr : &originals[static_cast<std::size_t>(first) + i];
-      check_frame(source, first + i, coded[i], original, args, inner, results[i]);
-    });
+    run_works(outer, count,
+              [&](std::size_t i) { check_frame(source, first + i, coded[i], originals, inner, results[i]); });
     for (std::size_t i = 0; i < count; ++i) {
       add(source, first + i, results[i], args, totals);
       if (args.run.json) each.push_back(frame_json(first + i, results[i]));

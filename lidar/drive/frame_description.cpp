@@ -260,7 +260,7 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
     return corrupt("a frame has coordinates of an unknown kind");
   out.kind = static_cast<CodedKind>(kind);
   QUERN_ASSIGN_OR_RETURN(const auto format, reader.u8());
-  if (format > static_cast<std::uint8_t>(FileFormat::las)) return corrupt("a frame comes from an unknown file format");
+  if (format > static_cast<std::uint8_t>(kLastFileFormat)) return corrupt("a frame comes from an unknown file format");
   out.format = static_cast<FileFormat>(format);
   QUERN_ASSIGN_OR_RETURN(out.name, read_text(reader, kMaxFrameNameBytes));
   if (!is_frame_name(out.name)) return corrupt("the name of a frame could not be a file's");

@@ -41,6 +41,7 @@ FileFormat format_of_bytes(std::span<const std::uint8_t> bytes) {
 }
 
 const char* format_name(FileFormat format) {
+  if (format == FileFormat::point_cloud2) return "PointCloud2";
   for (const auto& [known, name] : kNames)
     if (known == format) return name;
   return "unknown";
@@ -62,7 +63,8 @@ Result<FileFormat> recognize(std::string_view path, std::span<const std::uint8_t
     return Status(StatusCode::unsupported,
                   "LAZ is not read; make a LAS file of it with laszip -i in.laz -o out.las, or "
                   "pdal translate in.laz out.las");
-  return Status(StatusCode::unsupported, "this is no point cloud that is read here: .bin .pcd .ply .npy .las");
+  return Status(StatusCode::unsupported,
+                "this is no point cloud that is read here: .bin .pcd .ply .npy .las .mcap .db3");
 }
 
 Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_t> bytes, const ReadOptions& options) {
@@ -74,6 +76,7 @@ Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_
       case FileFormat::ply: return read_ply(bytes);
       case FileFormat::npy: return read_npy(bytes);
       case FileFormat::las: return read_las(bytes);
+      case FileFormat::point_cloud2:
       case FileFormat::unknown: break;
     }
     return Status(StatusCode::internal, "no reader");
@@ -91,6 +94,7 @@ Result<CloudFile> write_cloud(const PointCloud& cloud, FileFormat format) {
     case FileFormat::ply: return write_ply(cloud);
     case FileFormat::npy: return write_npy(cloud);
     case FileFormat::las: return write_las(cloud);
+    case FileFormat::point_cloud2:
     case FileFormat::unknown: break;
   }
   return Status(StatusCode::unsupported, "name a format: bin, pcd, ply, npy or las");

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 import stat
 import struct
 
@@ -53,7 +54,9 @@ def write_safetensors(path, seed):
 
 
 def make_scans(folder, frames=3):
-    """velodyne/ with scans as KITTI writes them, ring after ring, timestamps.txt and poses.txt."""
+    """velodyne/ with scans as KITTI writes them, ring after ring, timestamps.txt and poses.txt; run.mcap, a bag."""
+    golden = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "bags")
+    shutil.copy(os.path.join(golden, "zstd.mcap"), os.path.join(folder, "run.mcap"))
     os.mkdir(os.path.join(folder, "velodyne"))
     for frame in range(frames):
         source, values = random.Random(SEED + frame), array.array("f")

@@ -1,0 +1,239 @@
+// Inputs of quern lidar: files and folders of scans, and bags.
+#include "cli/lidar/scans.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/files/byte_streams.h"
+#include "cli/files/file_names.h"
+#include "cli/files/memory.h"
+#include "cli/lidar/verb.h"
+#include "lidar/bags/point_cloud2.h"
+#include "lidar/drive/frame_description.h"
+#include "lidar/files/cloud_files.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr const char* kMetadata = "metadata.yaml";
+
+/// Damaged files of other programs are inputs that cannot be read, not bad streams.
+Exit exit_for_input(const Status& status) {
+  if (status.code() == StatusCode::invalid_argument) return Exit::usage;
+  const Exit code = exit_for(status, Phase::decode);
+  return code == Exit::stream ? Exit::io : code;
+}
+
+[[noreturn]] void fail_input(const std::string& where, const Status& status) {
+  const char* const advice = status.code() == StatusCode::memory_limit ? "; raise --memory" : "";
+  fail(exit_for_input(status), where + ": " + status.text() + advice);
+}
+
+/// The files of a bag of rosbag2, in the order of its metadata.
+std::vector<std::string> files_of_bag(const std::string& folder) {
+  const std::string metadata = in_folder(folder, kMetadata);
+  const Mapping mapping = Mapping::of_file(metadata);
+  const auto names =
+      lidar::files_of_metadata({reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size()});
+  if (!names.ok()) fail_input(metadata, names.status());
+  std::vector<std::string> out;
+  for (const String& name : *names) {
+    const std::string path = in_folder(folder, plain(name));
+    const std::string packed = path + ".zstd";
+    out.push_back(!is_there(path) && is_there(packed) ? packed : path);
+  }
+  return out;
+}
+
+std::vector<std::string> files_of_folder(const std::string& folder) {
+  if (is_there(in_folder(folder, kMetadata))) return files_of_bag(folder);
+  std::vector<std::string> out;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    std::error_code ignored;
+    const bool is_scan = lidar::format_of_name(path) != lidar::FileFormat::unknown || lidar::is_bag_name(path);
+    if (is_scan && entry->is_regular_file(ignored)) out.push_back(path);
+  }
+  if (error) fail(Exit::io, fmt::format("{}: cannot list the folder: {}", folder, error.message()));
+  if (out.empty()) fail(Exit::io, folder + ": the folder has no .bin .pcd .ply .npy .las .mcap or .db3 files");
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string topics_text(const std::vector<const lidar::BagTopic*>& topics) {
+  constexpr std::size_t kMost = 4;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(topics.size(), kMost); ++i) out += (i == 0 ? "" : ", ") + plain(topics[i]->name);
+  if (topics.size() > kMost) out += fmt::format(" and {} more", topics.size() - kMost);
+  return out;
+}
+
+}  // namespace
+
+bool is_bag_file(const std::string& path) {
+  if (path == "-" || lidar::format_of_name(path) != lidar::FileFormat::unknown || is_directory(path)) return false;
+  if (lidar::is_bag_name(path)) return true;
+  if (!is_there(path)) return false;
+  return lidar::bag_format_of(Mapping::of_file(path).bytes()) != lidar::BagFormat::none;
+}
+
+struct BagFile::Bytes {
+  Mapping mapping;
+  Vector<std::uint8_t> unpacked;
+};
+
+BagFile::~BagFile() = default;
+
+BagFile::BagFile(const std::string& path, const RunArgs& run) : path_(path), bytes_(std::make_unique<Bytes>()) {
+  bytes_->mapping = Mapping::of_file(path);
+  const lidar::BagLimits limits{memory_limit(run) / 4};
+  std::span<const std::uint8_t> bytes = bytes_->mapping.bytes();
+  auto format = lidar::bag_format_of(bytes);
+  const bool is_packed = format == lidar::BagFormat::zstd;
+  if (is_packed) {
+    auto unpacked = lidar::unpack_bag(bytes, limits);
+    if (!unpacked.ok()) fail_input(path, unpacked.status());
+    bytes_->unpacked = std::move(unpacked).value();
+    bytes = bytes_->unpacked;
+    format = lidar::bag_format_of(bytes);
+  }
+  const auto open = [&]() -> Result<std::unique_ptr<lidar::Bag>> {
+    if (format == lidar::BagFormat::mcap) return lidar::open_mcap(bytes, limits);
+    if (format == lidar::BagFormat::sqlite && is_packed)
+      return lidar::open_sqlite_bag(std::move(bytes_->unpacked), limits);
+    if (format == lidar::BagFormat::sqlite) return lidar::open_sqlite_bag(path.c_str(), limits);
+    return Status(StatusCode::unsupported, "this is no bag of ROS 2: neither an MCAP file nor an SQLite database");
+  };
+  auto opened = open();
+  if (!opened.ok()) fail_input(path, opened.status());
+  bag_ = std::move(opened).value();
+  if (bag_->is_cut() && !run.quiet)
+    print_note(path + ": the file has no end, as after a crash; what is whole of it is read");
+}
+
+std::vector<std::string> scan_files(const std::vector<std::string>& inputs) {
+  std::vector<std::string> out;
+  for (const std::string& input : inputs) {
+    if (input == "-") fail(Exit::usage, "-: scans are read from files, whose names tell their formats");
+    if (!is_directory(input)) {
+      out.push_back(input);
+      continue;
+    }
+    const auto more = files_of_folder(input);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+Scans::Scans(const std::vector<std::string>& inputs, const LidarArgs& args) : args_(args), files_(scan_files(inputs)) {
+  for (const std::string& path : files_)
+    sources_.push_back({is_bag_file(path) ? std::make_unique<BagFile>(path, args.run) : nullptr, std::nullopt});
+  choose_topics();
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    Source& source = sources_[i];
+    const std::uint64_t scans = source.bag == nullptr ? 1
+                                : source.topic        ? source.bag->bag().topics()[*source.topic].messages
+                                                      : 0;
+    for (std::uint64_t message = 0; message < scans; ++message) places_.push_back({i, message});
+  }
+  if (places_.empty() && !sources_.empty()) fail(Exit::io, files_.front() + ": the topic has no messages");
+}
+
+void Scans::choose_topics() {
+  std::map<std::string, std::uint64_t> known;  // messages by topic with scans
+  std::vector<const lidar::BagTopic*> all;
+  const std::string* first = nullptr;
+  for (const Source& source : sources_) {
+    if (source.bag == nullptr) continue;
+    if (first == nullptr) first = &source.bag->path();
+    for (const lidar::BagTopic& topic : source.bag->bag().topics()) {
+      all.push_back(&topic);
+      if (topic.has_clouds()) known[plain(topic.name)] += topic.messages;
+    }
+  }
+  if (first == nullptr) return;
+  std::string list;
+  for (const auto& [name, messages] : known)
+    list += fmt::format("{}{} ({} messages)", list.empty() ? "" : ", ", name, messages);
+  if (known.empty())
+    fail(Exit::io, fmt::format("{}: has no topic of {} messages{}", *first, lidar::kPointCloud2,
+                               all.empty() ? "" : "; its topics: " + topics_text(all)));
+  std::string chosen = args_.topic;
+  if (chosen.empty() && known.size() > 1)
+    fail(Exit::usage, fmt::format("{}: has scans of several topics; choose one with --topic: {}", *first, list));
+  if (chosen.empty()) chosen = known.begin()->first;
+  if (known.find(chosen) == known.end())
+    fail(Exit::usage, fmt::format("--topic {}: {} has no such topic of {} messages; it has {}", chosen, *first,
+                                  lidar::kPointCloud2, list));
+  for (Source& source : sources_) {
+    if (source.bag == nullptr) continue;
+    const auto& topics = source.bag->bag().topics();
+    for (std::size_t i = 0; i < topics.size(); ++i) {
+      if (!topics[i].has_clouds() || plain(topics[i].name) != chosen) continue;
+      if (topics[i].encoding != "cdr")
+        fail(Exit::io, fmt::format("{}: topic {}: the messages are encoded as {}; cdr, of ROS 2, is read",
+                                   source.bag->path(), chosen, plain(topics[i].encoding)));
+      source.topic = i;
+    }
+  }
+}
+
+std::string Scans::label(std::size_t i) const {
+  const Place& place = places_[i];
+  const Source& source = sources_[place.file];
+  if (source.bag == nullptr) return files_[place.file];
+  return fmt::format("{}: topic {}: message {}", files_[place.file],
+                     plain(source.bag->bag().topics()[*source.topic].name), place.message);
+}
+
+std::string Scans::frame_name(std::size_t i) const {
+  const Place& place = places_[i];
+  if (sources_[place.file].bag != nullptr) return fmt::format("{:06}", i);
+  std::string name = base_name(files_[place.file]);
+  const std::size_t dot = name.rfind('.');
+  if (dot != std::string::npos && dot > 0 && lidar::format_of_name(name) != lidar::FileFormat::unknown)
+    name.resize(dot);
+  return plain(lidar::frame_name_of(name));
+}
+
+Scan Scans::read(std::size_t i) const {
+  const Place& place = places_[i];
+  const Source& source = sources_[place.file];
+  if (source.bag == nullptr) {
+    const std::string& path = files_[place.file];
+    const Mapping mapping = Mapping::of_file(path);
+    auto cloud = lidar::read_cloud(path, mapping.bytes(), {args_.bin_columns});
+    if (!cloud.ok()) fail_input(path, cloud.status());
+    return {std::move(cloud).value(), std::nullopt};
+  }
+  const auto message = source.bag->bag().read(*source.topic, place.message);
+  if (!message.ok()) fail_input(label(i), message.status());
+  auto read =
+      lidar::read_point_cloud2(message->bytes, source.bag->bag().topics()[*source.topic].name, message->log_time);
+  if (!read.ok()) fail_input(label(i), read.status());
+  return {std::move(read->cloud), read->stamp};
+}
+
+void Scans::tell_left_out() const {
+  if (args_.run.quiet) return;
+  for (const Source& source : sources_) {
+    if (source.bag == nullptr) continue;
+    std::vector<const lidar::BagTopic*> others;
+    std::uint64_t messages = 0;
+    const auto& topics = source.bag->bag().topics();
+    for (std::size_t i = 0; i < topics.size(); ++i) {
+      if (source.topic && i == *source.topic) continue;
+      others.push_back(&topics[i]);
+      messages += topics[i].messages;
+    }
+    if (others.empty()) continue;
+    print_note(fmt::format("{}: other topics were left out ({}, {} messages); a drive holds the scans of one topic",
+                           source.bag->path(), topics_text(others), messages));
+  }
+}
+
+}  // namespace quern::cli

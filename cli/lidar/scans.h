@@ -1,0 +1,81 @@
+// The scans of inputs: files, those of folders, and messages of bags.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/lidar/args.h"
+#include "lidar/bags/bag.h"
+#include "lidar/cloud/point_cloud.h"
+
+namespace quern::cli {
+
+/// Whether a file is a bag: by its name, and where that says nothing by its first bytes.
+bool is_bag_file(const std::string& path);
+
+/// An open bag and what it lies in. Throws CliError, naming the file.
+class BagFile {
+ public:
+  BagFile(const std::string& path, const RunArgs& run);
+  ~BagFile();
+  lidar::Bag& bag() { return *bag_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Bytes;
+  std::string path_;
+  std::unique_ptr<Bytes> bytes_;
+  std::unique_ptr<lidar::Bag> bag_;
+};
+
+/// Names of files and of those in folders, sorted by name; of a folder with a metadata.yaml those that it lists. Throws
+/// CliError where a folder has none.
+std::vector<std::string> scan_files(const std::vector<std::string>& inputs);
+
+struct Scan {
+  lidar::PointCloud cloud;
+  std::optional<std::int64_t> time;  ///< of a message: its stamp
+};
+
+/// Scans in order of the inputs, those of a bag in order of time.
+class Scans {
+ public:
+  /// Throws CliError: usage where an option is missing, io where a bag cannot be read.
+  Scans(const std::vector<std::string>& inputs, const LidarArgs& args);
+
+  std::size_t size() const { return places_.size(); }
+  bool empty() const { return places_.empty(); }
+  /// All files, each once.
+  const std::vector<std::string>& files() const { return files_; }
+  /// The file, and of a bag topic and number of the message, for people.
+  std::string label(std::size_t i) const;
+  /// A file's name without folder and ending, or a message's number.
+  std::string frame_name(std::size_t i) const;
+  /// Throws CliError with the label: usage where an option is missing, io where it cannot be read. Several threads may
+  /// call it.
+  Scan read(std::size_t i) const;
+  /// Says which topics of bags are not among the scans.
+  void tell_left_out() const;
+
+ private:
+  struct Place {
+    std::size_t file = 0;
+    std::uint64_t message = 0;
+  };
+  struct Source {
+    std::unique_ptr<BagFile> bag;  ///< null: the file is a scan
+    std::optional<std::size_t> topic;
+  };
+
+  void choose_topics();
+
+  const LidarArgs& args_;
+  std::vector<std::string> files_;
+  std::vector<Source> sources_;  ///< by file
+  std::vector<Place> places_;
+};
+
+}  // namespace quern::cli
