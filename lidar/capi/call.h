@@ -56,6 +56,10 @@ inline quern_status refuse(const Status& status) noexcept {
   return static_cast<quern_status>(status.code());
 }
 
+/// After a call that failed with `status`: the sentence of a history in place of the status's, and the number that says
+/// that a history lacks something, where it does.
+quern_status tell_history(quern_status status, std::string_view where, std::string_view problem, bool is_lost) noexcept;
+
 /// The caller's wishes, or those of NULL; checked.
 Result<quern_lidar_execution> read_execution(const quern_lidar_execution* given);
 

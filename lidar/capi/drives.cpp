@@ -31,10 +31,13 @@ Status read_writer_desc(const quern_lidar_writer_desc* given, quern_lidar_writer
   if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, desc));
   if (desc.mode < QUERN_LIDAR_SET || desc.mode > QUERN_LIDAR_EXACT)
     return invalid("the mode is none of QUERN_LIDAR_SET, _POINTS, _EXACT");
-  if (desc.reserved != 0) return invalid("a reserved member is not 0");
+  if (desc.reserved != 0 || desc.reserved2 != 0) return invalid("a reserved member is not 0");
   out.options.mode = static_cast<lidar::Mode>(desc.mode);
   out.options.max_error_nm = lidar::nanometres_of(desc.max_error);
   out.replace = desc.replace != 0;
+  if (desc.key_frames == 0 || desc.key_frames > lidar::kMostKeyDistance) return invalid("key_frames must be 1 to 64");
+  out.key_every = desc.key_frames;
+  out.history = desc.history;
   const bool bounded = desc.mode != QUERN_LIDAR_EXACT;
   if (bounded && (out.options.max_error_nm == 0 || out.options.max_error_nm > lidar::kMostMaxErrorNm))
     return invalid("max_error must be above 0 and at most 104 metres");
@@ -58,7 +61,57 @@ Status read_frame(const quern_lidar_frame* given, std::uint64_t number, lidar::F
   return {};
 }
 
+/// The history's newest epoch. `report` keeps what the history said.
+Status find_epoch(quern_lidar_writer& writer, lidar::Report& report) {
+  if (writer.history == nullptr) return {};
+  const std::lock_guard lock(writer.history->mutex);
+  QUERN_ASSIGN_OR_RETURN(const auto names, writer.history->tiles->history().epochs(report));
+  if (!names.empty()) writer.epoch = names.back().root;
+  return {};
+}
+
+/// The pose that a frame was given; all frames have one or none has.
+quern::Result<std::optional<lidar::Pose>> pose_of(const quern_lidar_frame* given, const quern_lidar_writer& writer) {
+  quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
+  if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, frame));
+  if (frame.pose == nullptr) {
+    if (writer.history != nullptr) return invalid("with a history every frame needs a pose");
+    if (writer.posed) return invalid("the frames before this one have poses: this one needs one, too");
+    return std::optional<lidar::Pose>();
+  }
+  if (!writer.posed && !writer.frames->empty()) return invalid("the frames before this one have no poses");
+  std::array<double, 12> rows{};
+  std::copy_n(frame.pose, rows.size(), rows.begin());
+  const auto pose = lidar::pose_of_matrix(rows);
+  if (!pose) return invalid("the pose is none: its rotation is not rigid, or it lies too far away");
+  return pose;
+}
+
+/// Frames from a key frame to the next are written when they are all there.
+void close_group(quern_lidar_writer& writer) {
+  quern::Vector<lidar::FrameDescription*> group;
+  for (lidar::FrameDescription& description : *writer.group) group.push_back(&description);
+  lidar::drop_unused(group);
+  const std::size_t first = writer.frames->size() - group.size();
+  for (std::size_t i = 0; i < group.size(); ++i)
+    (*writer.frames)[first + i].description = lidar::write_description(*group[i]);
+  writer.group->clear();
+}
+
+quern::Result<lidar::CodedFrame> encode(quern_lidar_writer& writer, const lidar::PointCloud& cloud,
+                                        const std::optional<lidar::Pose>& pose) {
+  quern::RunnerHandle runner(writer.execution());
+  if (!pose) return lidar::encode_frame(cloud, writer.options, runner.get());
+  if (!writer.posed) {
+    lidar::UsedHistory used;
+    if (writer.epoch) used = {&writer.history->source, *writer.epoch};
+    writer.posed.emplace(writer.key_every, used);
+  }
+  return writer.posed->encode(cloud, writer.options, *pose, runner.get());
+}
+
 std::string_view path_of(const quern_lidar_drive& drive) { return *drive.path; }
+std::string_view path_of(const quern_lidar_writer& writer) { return *writer.path; }
 
 }  // namespace
 
@@ -71,13 +124,16 @@ quern_status quern_lidar_writer_open(const char* path, const quern_lidar_writer_
   if (!given.ok()) return capi::refuse(given.status());
   Owned<quern_lidar_writer> made(capi::make<quern_lidar_writer>(*given));
   if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
+  lidar::Report report;
   const quern_status status = capi::call(made->memory, path, [&]() -> Status {
     QUERN_RETURN_IF_ERROR(read_writer_desc(desc, *made));
     made->path.emplace(path);
     made->frames.emplace();
-    return {};
+    made->group.emplace();
+    return find_epoch(*made, report);
   });
-  if (status == QUERN_OK) *writer = made.release();
+  if (status != QUERN_OK) return capi::tell_history(status, path, report.problem, false);
+  *writer = made.release();
   return status;
 }
 
@@ -85,12 +141,29 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
                                     const quern_lidar_frame* frame) {
   if (writer == nullptr || writer->finished)
     return capi::refuse("quern_lidar_writer_add: the writer is NULL or finished");
-  return capi::call(writer->memory, *writer->path, [&]() -> Status {
+  String problem;
+  bool is_lost = false;
+  const quern_status status = capi::call(writer->memory, *writer->path, [&]() -> Status {
     QUERN_ASSIGN_OR_RETURN(const auto cloud, capi::read_cloud_desc(scan));
-    quern::RunnerHandle runner(writer->execution());
-    QUERN_ASSIGN_OR_RETURN(auto coded, lidar::encode_frame(cloud, writer->options, runner.get()));
-    QUERN_RETURN_IF_ERROR(read_frame(frame, writer->frames->size(), coded.description));
-    writer->frames->push_back({lidar::write_description(coded.description), std::move(coded.scan)});
+    lidar::FrameDescription named;
+    QUERN_RETURN_IF_ERROR(read_frame(frame, writer->frames->size(), named));
+    QUERN_ASSIGN_OR_RETURN(const auto pose, pose_of(frame, *writer));
+    auto encoded = encode(*writer, cloud, pose);
+    if (!encoded.ok()) {
+      if (writer->epoch) problem = writer->history->problem();
+      is_lost = !problem.empty() && lidar::is_lost(encoded.status());
+      return encoded.status();
+    }
+    lidar::CodedFrame coded = std::move(encoded).value();
+    coded.description.name = std::move(named.name);
+    coded.description.time_stamp = named.time_stamp;
+    writer->frames->push_back(
+        {pose ? quern::Vector<std::uint8_t>() : lidar::write_description(coded.description), std::move(coded.scan)});
+    if (pose) {
+      writer->uses_history = writer->uses_history || coded.description.reach.has_value();
+      writer->group->push_back(std::move(coded.description));
+      if (writer->posed->is_key_next()) close_group(*writer);
+    }
     quern_lidar_result& result = writer->result;
     ++result.frames;
     result.points += coded.points;
@@ -98,6 +171,7 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
     result.achieved_error = std::max(result.achieved_error, coded.achieved_error);
     return {};
   });
+  return status == QUERN_OK ? status : capi::tell_history(status, path_of(*writer), problem, is_lost);
 }
 
 quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_result* result) {
@@ -105,8 +179,18 @@ quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_r
     return capi::refuse("quern_lidar_writer_finish: the writer is NULL or finished");
   if (result != nullptr)
     if (const Status checked = quern::capi::check_struct(result); !checked.ok()) return capi::refuse(checked);
-  return capi::call(writer->memory, *writer->path, [&]() -> Status {
+  lidar::Report report;
+  bool is_lost = false;
+  const quern_status status = capi::call(writer->memory, *writer->path, [&]() -> Status {
     writer->finished = true;
+    close_group(*writer);
+    if (writer->uses_history) {
+      // Another process may have removed the epoch meanwhile.
+      const std::lock_guard lock(writer->history->mutex);
+      const auto epoch = writer->history->tiles->history().read(*writer->epoch, report);
+      is_lost = !epoch.ok() && lidar::is_lost(epoch.status());
+      if (!epoch.ok()) return epoch.status();
+    }
     quern::Vector<lidar::StoredFrame> frames;
     for (const auto& frame : *writer->frames) frames.push_back({frame.description, frame.scan});
     capi::NewFile file;
@@ -116,6 +200,7 @@ quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_r
     if (result != nullptr) quern::capi::write_struct(writer->result, result);
     return {};
   });
+  return status == QUERN_OK ? status : capi::tell_history(status, path_of(*writer), report.problem, is_lost);
 }
 
 void quern_lidar_writer_destroy(quern_lidar_writer* writer) { quern::capi::destroy_handle(writer); }
@@ -174,11 +259,18 @@ quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, qu
   if (drive == nullptr) return capi::refuse("quern_lidar_drive_read: the drive is NULL");
   Owned<quern_lidar_cloud> made(capi::make<quern_lidar_cloud>(drive->given()));
   if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
+  String problem;
+  bool is_lost = false;
   const quern_status status = capi::call(made->memory, path_of(*drive), [&]() -> Status {
     const quern::Execution execution = drive->execution();
     const auto read = [&] {
       const std::lock_guard lock(drive->mutex);
-      return drive->drive->read_coded(index);
+      auto coded = drive->drive->read_coded(index);
+      if (!coded.ok() && drive->drive->misses_history()) {
+        is_lost = drive->history == nullptr || lidar::is_lost(coded.status());
+        if (drive->history != nullptr) problem = drive->history->problem();
+      }
+      return coded;
     };
     QUERN_ASSIGN_OR_RETURN(const auto coded, read());
     quern::RunnerHandle runner(execution);
@@ -188,7 +280,8 @@ quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, qu
     capi::give_cloud(std::move(decoded), *made);
     return {};
   });
-  if (status == QUERN_OK) *cloud = made.release();
+  if (status != QUERN_OK) return capi::tell_history(status, path_of(*drive), problem, is_lost);
+  *cloud = made.release();
   return status;
 }
 

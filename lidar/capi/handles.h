@@ -12,6 +12,8 @@
 #include "libcompress/core/task_runner.h"
 #include "lidar/capi/system_file.h"
 #include "lidar/drive/drive.h"
+#include "lidar/drive/posed_frames.h"
+#include "lidar/history/history_tiles.h"
 
 namespace quern::lidar::capi {
 
@@ -50,6 +52,29 @@ struct quern_lidar_cloud : public quern::lidar::capi::HandleBase {
   std::optional<quern::Vector<const quern_lidar_column*>> pointers;
 };
 
+struct quern_lidar_history : public quern::lidar::capi::HandleBase {
+  using HandleBase::HandleBase;
+
+  /// Tiles for drives and writers, which are on other threads and in other memory.
+  class Source final : public quern::lidar::TileSource {
+   public:
+    explicit Source(quern_lidar_history& history) : history_(history) {}
+    quern::Status add_tiles(const quern::storage::ContentHash& epoch, std::uint64_t reach,
+                            const quern::lidar::Pose& pose, quern::lidar::ScanPredictor& predictor) override;
+
+   private:
+    quern_lidar_history& history_;
+  };
+
+  /// What the last failure of tiles was about; empty: nothing that a sentence was kept of.
+  quern::String problem();
+
+  std::optional<quern::String> path;
+  std::mutex mutex;  ///< of tiles
+  std::optional<quern::lidar::HistoryTiles> tiles;
+  Source source{*this};
+};
+
 struct quern_lidar_writer : public quern::lidar::capi::HandleBase {
   using HandleBase::HandleBase;
 
@@ -63,6 +88,12 @@ struct quern_lidar_writer : public quern::lidar::capi::HandleBase {
   bool finished = false;
   quern::lidar::FrameOptions options;
   std::optional<quern::Vector<Frame>> frames;
+  quern_lidar_history* history = nullptr;
+  std::uint64_t key_every = 16;
+  std::optional<quern::storage::ContentHash> epoch;                    ///< of the history; nothing: it is empty
+  bool uses_history = false;                                           ///< of the frames added
+  std::optional<quern::lidar::PosedFrames> posed;                      ///< with poses
+  std::optional<quern::Vector<quern::lidar::FrameDescription>> group;  ///< since the last key frame, not yet written
   quern_lidar_result result = QUERN_LIDAR_RESULT_INIT;
 };
 
@@ -72,5 +103,6 @@ struct quern_lidar_drive : public quern::lidar::capi::HandleBase {
   std::optional<quern::String> path;
   std::mutex mutex;  ///< of source and drive
   quern::lidar::capi::FileSource source;
+  quern_lidar_history* history = nullptr;
   std::unique_ptr<quern::lidar::Drive> drive;
 };

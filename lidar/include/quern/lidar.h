@@ -9,8 +9,8 @@
  *            are attributes, one element of a type for each point, in native byte order.
  * Bound.     A distance that holds in both directions: each point of the scan has a decoded one within it, and each decoded one
  *            has a point of the scan within it. Points with NaN or infinity: mode set drops them, the others keep their bits.
- * Handles.   One thread at a time may use a writer; a drive and a cloud may be used by several at once, with an allocator (and
- *            runner) that may be. Clouds outlive their drive.
+ * Handles.   One thread at a time may use a writer; a drive, a cloud and a history may be used by several at once, with an
+ *            allocator (and runner) that may be. Clouds outlive their drive; a history outlives what uses it.
  * Safety.    A drive appears whole under its name or not at all: it is written to a temporary file beside it, synced, renamed.
  *
  *   quern_lidar_writer* writer; quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
@@ -34,6 +34,10 @@ extern "C" {
 
 /** "" when no call of this thread has failed. Valid until the next call of this thread. */
 QUERN_API const char* quern_lidar_last_error(void);
+
+/** Beside the numbers of quern.h: an epoch or a tile of a history is missing or damaged, or no history was given, and a
+ *  frame cannot be read without it. `quern lidar` turns it into exit code 6. */
+enum { QUERN_LIDAR_ERROR_NO_HISTORY = 42 };
 
 /* ---- clouds ----------------------------------------------------------------------------------------------------- */
 
@@ -97,6 +101,30 @@ QUERN_API quern_status quern_lidar_cloud_read_file(const char* path, uint32_t bi
 QUERN_API quern_status quern_lidar_cloud_write_file(const quern_lidar_cloud* cloud, const char* path, uint32_t replace,
                                                     uint32_t* columns_left_out);
 
+/* ---- histories -------------------------------------------------------------------------------------------------- */
+
+/** A folder of what earlier drives saw, from which frames are predicted (docs/lidar.md, "Drives that repeat"). */
+typedef struct quern_lidar_history quern_lidar_history;
+
+typedef struct quern_lidar_history_desc {
+  uint32_t struct_size;
+  uint32_t reserved; /**< 0 */
+  double resolution; /**< metres, a side of a cell: a whole number of 0.1 mm */
+  uint64_t max_size; /**< bytes of an epoch's tiles; 0: no limit */
+} quern_lidar_history_desc;
+#define QUERN_LIDAR_HISTORY_DESC_INIT \
+  { sizeof(quern_lidar_history_desc), 0, 0.02, 0 }
+
+/** Makes an empty history in a folder that is not there, or empty. `desc` may be NULL. */
+QUERN_API quern_status quern_lidar_history_create(const char* folder, const quern_lidar_history_desc* desc);
+
+/** Opens a history, or a bundle of one, for reading and additions. A quarter of the execution's memory_limit, or of
+ *  1 GiB, keeps tiles. `execution` may be NULL. `*history` is NULL on failure; QUERN_ERROR_IO where there is none. */
+QUERN_API quern_status quern_lidar_history_open(const char* folder, const quern_lidar_execution* execution,
+                                                quern_lidar_history** history);
+/** After the writers and drives that use it. */
+QUERN_API void quern_lidar_history_destroy(quern_lidar_history* history);
+
 /* ---- writing drives --------------------------------------------------------------------------------------------- */
 
 typedef int32_t quern_lidar_mode;
@@ -114,9 +142,13 @@ typedef struct quern_lidar_writer_desc {
   double max_error;  /**< metres, at most 104; a decimal number of nine places means itself. Not used by EXACT */
   uint32_t replace;  /**< 1: an existing file may be replaced */
   uint32_t reserved; /**< 0 */
+  /** With poses: frames are predicted from its newest epoch, too, and reading the drive needs it. NULL: none. */
+  quern_lidar_history* history;
+  uint32_t key_frames; /**< with poses: each so many-th frame is predicted by no other; 1 to 64 */
+  uint32_t reserved2;  /**< 0 */
 } quern_lidar_writer_desc;
 #define QUERN_LIDAR_WRITER_DESC_INIT \
-  { sizeof(quern_lidar_writer_desc), QUERN_LIDAR_EXACT, 0, 0, 0 }
+  { sizeof(quern_lidar_writer_desc), QUERN_LIDAR_EXACT, 0, 0, 0, NULL, 16, 0 }
 
 /** `desc` may be NULL: mode EXACT; so may `execution`: one thread. The path is copied. `*writer` is NULL on failure. */
 QUERN_API quern_status quern_lidar_writer_open(const char* path, const quern_lidar_writer_desc* desc,
@@ -127,9 +159,12 @@ typedef struct quern_lidar_frame {
   uint32_t has_time;
   int64_t time_ns;  /**< nanoseconds, of the caller's epoch */
   const char* name; /**< 1 to 200 bytes of UTF-8 that could be a file's name; NULL: the frame's number */
+  /** From the sensor to the world, shape (3, 4), metres, rows one after another, as KITTI writes poses; NULL: not known.
+   *  All frames of a drive have one, or none has. Frames with poses are predicted from those before them. */
+  const double* pose;
 } quern_lidar_frame;
 #define QUERN_LIDAR_FRAME_INIT \
-  { sizeof(quern_lidar_frame), 0, 0, NULL }
+  { sizeof(quern_lidar_frame), 0, 0, NULL, NULL }
 
 /** Codes a scan as the next frame and holds its bytes. O(points log points); about 300 bytes a point meanwhile. `frame`
  *  may be NULL. After a failure the writer is as it was before. */
@@ -185,11 +220,37 @@ typedef struct quern_lidar_frame_info {
 /** What frame `index` (from 0) is. Reads this frame's bytes alone and decodes nothing. */
 QUERN_API quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
                                                  quern_lidar_frame_info* info);
-/** Decodes one frame; the others are not read, unless they predict it. QUERN_ERROR_UNSUPPORTED where a history of earlier
- *  drives predicted it: quern lidar decompress --history reads those. `*cloud` is NULL on failure. */
+/** Where the drive's frames find what predicted them; NULL: nowhere. The history outlives the drive, or is taken away. */
+QUERN_API quern_status quern_lidar_drive_set_history(quern_lidar_drive* drive, quern_lidar_history* history);
+/** Decodes one frame; the others are not read, unless they predict it. QUERN_LIDAR_ERROR_NO_HISTORY where a history of
+ *  earlier drives predicted it and is not set, or a tile of it is missing or damaged, which the sentence names.
+ *  `*cloud` is NULL on failure. */
 QUERN_API quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, quern_lidar_cloud** cloud);
 /** Checks all checksums. */
 QUERN_API quern_status quern_lidar_drive_verify(quern_lidar_drive* drive);
+
+/* ---- adding to histories ---------------------------------------------------------------------------------------- */
+
+typedef struct quern_lidar_addition {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t epoch; /**< number of the new epoch, from 1 */
+  uint64_t frames;
+  uint64_t new_cells;
+  uint64_t tiles;         /**< of the new epoch */
+  uint64_t evicted_tiles; /**< left out because of max_size */
+  char root[40];          /**< its hash, 32 digits, with a 0 behind them */
+} quern_lidar_addition;
+#define QUERN_LIDAR_ADDITION_INIT                         \
+  {                                                       \
+    sizeof(quern_lidar_addition), 0, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+/** Decodes the frames of a drive and adds what they saw as the history's newest epoch; a crash leaves the epochs that
+ *  were there. All frames have poses, and 32-bit coordinates: QUERN_ERROR_INVALID_ARGUMENT. One process adds at a time:
+ *  a second one fails with QUERN_ERROR_IO. `addition` may be NULL. */
+QUERN_API quern_status quern_lidar_history_add_drive(quern_lidar_history* history, quern_lidar_drive* drive,
+                                                     quern_lidar_addition* addition);
 
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
 
