@@ -38,6 +38,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
             "with --poses: frames are predicted from earlier drives, too; decoding needs the history");
   work.add_flag("--no-history", raw.no_history, "do not use --history: the drive can be read by itself");
   add_columns(work, raw);
+  add_images(work, raw);
   work.add_flag("-f,--force", raw.force, "replace an existing drive");
   add_run(work, raw);
   work.footer(
@@ -48,7 +49,8 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "  quern lidar compress --max-error 15cm --poses poses.txt velodyne/ -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt --history streets velodyne/ -o drive.qnl\n"
       "  quern lidar compress survey.las -o survey.qnl\n"
-      "  quern lidar compress --max-error 5cm --topic /points run.mcap -o run.qnl\n");
+      "  quern lidar compress --max-error 5cm --topic /points run.mcap -o run.qnl\n"
+      "  quern lidar compress --sensor os1.json --channel reflectivity=refl.u8 range.u32 -o images.qnl\n");
 }
 
 void define_decompress(CLI::App& verb, RawArgs& raw) {
@@ -57,9 +59,11 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
       ->type_name("OUT")
       ->required();
   add_value(work, "--frame", raw.frame, "K", "only this one, counted from 0; the others are not read");
-  add_value(work, "--format", raw.format, "FORMAT",
-            "bin, pcd, ply, npy or las; mcap: all frames in one file [by OUT's name, else as it was]");
+  add_value(
+      work, "--format", raw.format, "FORMAT",
+      "bin, pcd, ply, npy or las; mcap, u32 (range images): all frames in one file [by OUT's name, else as it was]");
   add_value(work, "--topic", raw.topic, "NAME", "OUT.mcap: topic of frames that come from no bag [/points]");
+  add_repeatable(work, "--channel", raw.channels, "NAME=FILE", "OUT.u32: another image, as in reflectivity=r.u8");
   add_history(work, raw);
   work.add_flag("--keep-going", raw.keep_going, "leave out frames whose history is missing; exit code 6 all the same");
   work.add_flag("-f,--force", raw.force, "replace existing files");
@@ -69,7 +73,8 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
       "  quern lidar decompress drive.qnl -o scans/\n"
       "  quern lidar decompress drive.qnl --frame 12 -o twelve.pcd\n"
       "  quern lidar decompress drive.qnl --history streets -o scans/\n"
-      "  quern lidar decompress run.qnl -o back.mcap\n");
+      "  quern lidar decompress run.qnl -o back.mcap\n"
+      "  quern lidar decompress images.qnl -o range.u32 --channel reflectivity=refl.u8\n");
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
@@ -84,6 +89,7 @@ void define_reading(CLI::App& verb, RawArgs& raw) {
       ->type_name("IN");
   add_history(verify, raw);
   add_columns(verify, raw);
+  add_images(verify, raw);
   add_run(verify, raw);
   verify.footer(
       "Without --original all checksums are checked and every frame is decoded. With it every point is held against "
@@ -102,6 +108,7 @@ void define_measuring(CLI::App& verb, RawArgs& raw) {
   add_value(compare, "--frame", raw.frame, "K", "which frame of drives [0]");
   add_history(compare, raw);
   add_columns(compare, raw);
+  add_images(compare, raw);
   add_value(compare, "--html", raw.html, "FILE", "also write a report with pictures");
   compare.add_flag("-f,--force", raw.force, "replace an existing report");
   add_run(compare, raw);
@@ -117,6 +124,7 @@ void define_measuring(CLI::App& verb, RawArgs& raw) {
   add_value(bench, "--repeats", raw.repeats, "N", "runs of which the median is reported [3]");
   bench.add_flag("--no-attributes", raw.no_attributes, "coordinates alone");
   add_columns(bench, raw);
+  add_images(bench, raw);
   add_run(bench, raw);
   bench.footer(
       "Examples:\n  quern lidar bench 000000.bin\n  quern lidar bench --max-error 1cm,15cm --json velodyne/\n");
@@ -221,12 +229,25 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
     fail(Exit::usage, "--topic: the name of the topic is empty");
   if (verb.get_option_no_throw("--output") != nullptr && out.output.empty())
     fail(Exit::usage, "-o: the output's name is empty");
-  static constexpr const char* kFormats[] = {"bin", "pcd", "ply", "npy", "las", "mcap"};
+  static constexpr const char* kFormats[] = {"bin", "pcd", "ply", "npy", "las", "mcap", "u32"};
   if (!out.format.empty() && std::find(std::begin(kFormats), std::end(kFormats), out.format) == std::end(kFormats))
-    fail(Exit::usage, fmt::format("--format {}: use bin, pcd, ply, npy, las or mcap", out.format));
+    fail(Exit::usage, fmt::format("--format {}: use bin, pcd, ply, npy, las, mcap or u32", out.format));
   if (!raw.bin_columns.empty()) {
     out.bin_columns = static_cast<unsigned>(parse_count(raw.bin_columns, "--columns", 5));
     if (out.bin_columns < 4) fail(Exit::usage, fmt::format("--columns {}: use 4 or 5", raw.bin_columns));
+  }
+  out.sensor = raw.sensor;
+  out.is_destaggered = raw.destaggered;
+  for (const std::string& text : raw.channels) {
+    const std::size_t at = text.find('=');
+    if (at == 0 || at == std::string::npos || at + 1 == text.size())
+      fail(Exit::usage, fmt::format("--channel {}: write NAME=FILE, as in reflectivity=r.u8", text));
+    out.channels.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  if (verb.get_option_no_throw("--sensor") != nullptr) {
+    if (verb.count("--sensor") != 0 && raw.sensor.empty()) fail(Exit::usage, "--sensor: the name of the file is empty");
+    if (raw.sensor.empty() && (raw.destaggered || !raw.channels.empty()))
+      fail(Exit::usage, "--destaggered and --channel are about range images, which need --sensor");
   }
   if (!raw.frame.empty()) out.frame = parse_count(raw.frame, "--frame", kMostFrame);
   read_works(raw, verb, out);

@@ -32,6 +32,7 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
   add.add_option("IN", raw.files, "drives with poses; or scans, with --poses")->required()->type_name("");
   add_value(add, "--poses", raw.poses, "FILE", "a pose for each scan, as for compress");
   add_columns(add, raw);
+  add_images(add, raw);
   add_run(add, raw);
   add.footer(
       "Drives that were predicted from this history are decoded with it.\n"

@@ -21,6 +21,13 @@ inline void add_columns(CLI::App& work, RawArgs& raw) {
             "bags of ROS 2: the topic of PointCloud2 messages, each a scan [the only one there is]");
 }
 
+inline void add_images(CLI::App& work, RawArgs& raw) {
+  add_value(work, "--sensor", raw.sensor, "FILE",
+            "inputs are range images of an Ouster sensor, .u32 or .npy; FILE is its metadata (JSON)");
+  work.add_flag("--destaggered", raw.destaggered, "range images: rows are shifted already [as the sensor sent them]");
+  add_repeatable(work, "--channel", raw.channels, "NAME=FILE", "range images: another image, as in reflectivity=r.u8");
+}
+
 inline void add_history(CLI::App& work, RawArgs& raw) {
   add_value(work, "--history", raw.history, "DIR", "the history, or a bundle of it, that frames were predicted from");
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/args/run_args.h"
@@ -20,10 +21,13 @@ struct LidarArgs {
   std::vector<std::string> inputs;
   std::string output;
   bool force = false;
-  std::vector<std::uint64_t> max_errors_nm;  ///< bench: several; else at most one; empty: mode exact
-  std::vector<LidarMode> modes;              ///< bench: several; else exactly one
-  std::string topic;                         ///< of bags; empty: the only one with scans
-  unsigned bin_columns = 0;                  ///< 0: told from the file
+  std::vector<std::uint64_t> max_errors_nm;                   ///< bench: several; else at most one; empty: mode exact
+  std::vector<LidarMode> modes;                               ///< bench: several; else exactly one
+  std::string sensor;                                         ///< metadata of range images; empty: inputs are none
+  bool is_destaggered = false;                                ///< range images
+  std::vector<std::pair<std::string, std::string>> channels;  ///< images beside ranges: name and file
+  std::string topic;                                          ///< of bags; empty: the only one with scans
+  unsigned bin_columns = 0;                                   ///< 0: told from the file
   bool drop_attributes = false;
   std::string poses;  ///< file with a pose a line; empty: none
   std::uint64_t key_every = 16;

@@ -8,6 +8,7 @@
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/verbs/verbs.h"
+#include "lidar/images/range_cloud.h"
 
 namespace quern::cli {
 namespace {
@@ -44,8 +45,10 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-Measured measure(const std::string& path, const lidar::PointCloud& cloud, const Trial& trial, const LidarArgs& args,
+Measured measure(const std::string& path, const lidar::PointCloud& scan, const Trial& trial, const LidarArgs& args,
                  TaskRunner& runner) {
+  const bool is_bounded_image = trial.mode != LidarMode::exact && lidar::is_image(scan);
+  const lidar::PointCloud cloud = is_bounded_image ? lidar::points_of_image(scan) : scan;
   lidar::FrameOptions options;
   options.mode = static_cast<lidar::Mode>(trial.mode);
   if (trial.bound_nm != 0) options.max_error_nm = trial.bound_nm;
@@ -111,7 +114,7 @@ std::string row_text(const lidar::PointCloud& cloud, const Trial& trial, const M
 Exit bench_scan(const Scans& scans, std::size_t number, const LidarArgs& args, TaskRunner& runner) {
   const std::string path = scans.label(number);
   lidar::PointCloud cloud = scans.read(number).cloud;
-  if (args.drop_attributes) cloud.columns.clear();
+  if (args.drop_attributes) cloud.columns.resize(lidar::is_image(cloud) ? 1 : 0);
   Exit result = Exit::ok;
   if (!args.run.json)
     print_text(

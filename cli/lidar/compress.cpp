@@ -17,6 +17,7 @@
 #include "cli/messages/progress.h"
 #include "lidar/bags/point_cloud2.h"
 #include "lidar/drive/posed_frames.h"
+#include "lidar/images/range_cloud.h"
 
 namespace quern::cli {
 namespace {
@@ -44,15 +45,27 @@ lidar::FrameOptions frame_options(const LidarArgs& args) {
   return options;
 }
 
+/// Of a range image the ranges stay.
+void keep_geometry(lidar::PointCloud& cloud) {
+  if (lidar::is_image(cloud)) {
+    cloud.columns.resize(1);
+  } else {
+    lidar::drop_attributes(cloud);
+  }
+}
+
 /// `encode(cloud, options)` codes the frame.
 template <class Encode>
 Coded encode_scan(const Scans& scans, std::size_t number, std::optional<std::int64_t> time, const LidarArgs& args,
                   const Encode& encode) {
   auto [cloud, stamp] = scans.read(number);
-  if (args.drop_attributes) lidar::drop_attributes(cloud);
+  if (args.drop_attributes) keep_geometry(cloud);
+  const lidar::FrameOptions options = frame_options(args);
+  // Under a bound ranges follow from points, within it.
+  if (options.mode != lidar::Mode::exact && lidar::is_image(cloud)) cloud = lidar::points_of_image(cloud);
   const std::string label = scans.label(number);
   const Stopwatch watch;
-  auto frame = encode(cloud, frame_options(args));
+  auto frame = encode(cloud, options);
   if (!frame.ok()) fail_status(frame.status(), Phase::encode, label);
   Coded out;
   out.frame = std::move(frame).value();

@@ -14,10 +14,10 @@
 #include "cli/files/file_names.h"
 #include "cli/files/memory.h"
 #include "cli/files/safe_file.h"
+#include "cli/lidar/outputs.h"
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
-#include "lidar/bags/mcap_writer.h"
 #include "lidar/files/cloud_files.h"
 
 namespace quern::cli {
@@ -35,14 +35,8 @@ lidar::FileFormat format_for(const LidarArgs& args, const lidar::FrameDescriptio
   const auto by_name = to_file ? lidar::format_of_name(args.output) : lidar::FileFormat::unknown;
   if (by_name != lidar::FileFormat::unknown) return by_name;
   const bool is_of_a_file =
-      description.format != lidar::FileFormat::unknown && description.format != lidar::FileFormat::point_cloud2;
+      description.format != lidar::FileFormat::unknown && description.format <= lidar::FileFormat::las;
   return is_of_a_file ? description.format : lidar::FileFormat::pcd;
-}
-
-/// Whether all frames become one bag.
-bool is_bag_wanted(const LidarArgs& args) {
-  if (!args.format.empty()) return args.format == "mcap";
-  return args.output.ends_with(".mcap") && !is_directory(args.output);
 }
 
 /// A frame on its way: coded, decoded, then as a file's bytes.
@@ -52,7 +46,6 @@ struct Job {
   std::optional<lidar::PointCloud> cloud;
   lidar::FileFormat format = lidar::FileFormat::pcd;
   lidar::CloudFile file;
-  lidar::WrittenMessage message;  ///< of a bag, in place of a file
   std::uint64_t points = 0;
 };
 
@@ -66,63 +59,12 @@ void decode(Job& job, const DriveFile& source, TaskRunner& runner) {
   job.cloud = std::move(cloud).value();
 }
 
-/// What a format cannot hold is a wrong wish, not a bad stream.
-[[noreturn]] void fail_writing(const Job& job, const DriveFile& source, const Status& status) {
-  const Phase phase = status.code() == StatusCode::corrupt ? Phase::decode : Phase::encode;
-  fail(exit_for(status, phase),
-       fmt::format("{}: {}: {}", source.path(), frame_text(job.index, job.coded.description), status.text()));
-}
-
 void make_file(Job& job, const DriveFile& source) {
   auto file = lidar::write_cloud(*job.cloud, job.format);
-  if (!file.ok()) fail_writing(job, source, file.status());
+  if (!file.ok()) fail_writing(source.path(), job.index, job.coded.description, file.status());
   job.cloud.reset();
   job.file = std::move(file).value();
 }
-
-/// Frames without a time are so far apart, as most sensors turn.
-constexpr std::int64_t kFrameNs = 100'000'000;
-
-void make_message(Job& job, const DriveFile& source, const LidarArgs& args) {
-  const auto& time = job.coded.description.time_stamp;
-  auto message = lidar::write_point_cloud2(*job.cloud, time.value_or(static_cast<std::int64_t>(job.index) * kFrameNs),
-                                           args.topic.empty() ? "/points" : args.topic);
-  if (!message.ok()) fail_writing(job, source, message.status());
-  job.cloud.reset();
-  job.message = std::move(message).value();
-  job.file.left_out = std::move(job.message.left_out);
-}
-
-/// An MCAP file of all frames.
-class BagOutput {
- public:
-  BagOutput(const LidarArgs& args, const DriveFile& source) : args_(args) {
-    if (args.output != "-")
-      file_.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = mode_like(source.path())});
-    sink_.emplace(file_ ? file_->descriptor() : STDOUT_FILENO);
-    writer_.emplace(*sink_);
-  }
-
-  void add(const lidar::WrittenMessage& message) { check_written(writer_->add(message)); }
-  std::uint64_t finish() {
-    check_written(writer_->finish());
-    if (file_) file_->commit();
-    return writer_->bytes();
-  }
-
- private:
-  void check_written(const Status& status) const {
-    if (status.ok()) return;
-    if (sink_->error() != 0)
-      fail(Exit::io, fmt::format("{}: cannot write: {}", args_.output, errno_text(sink_->error())));
-    fail_status(status, Phase::encode, args_.output);
-  }
-
-  const LidarArgs& args_;
-  std::optional<SafeFile> file_;
-  std::optional<FdSink> sink_;
-  std::optional<lidar::McapWriter> writer_;
-};
 
 /// Whether others are predicted from the frame, as a rule.
 bool is_in_chain(const lidar::FrameDescription& description) {
@@ -157,7 +99,6 @@ struct Totals {
   std::uint64_t bytes = 0, points = 0, frames = 0;
   std::map<std::string, std::uint64_t> left_out;  ///< columns, and how many frames had them
   std::vector<std::uint64_t> left_frames;         ///< whose history is missing
-  std::uint64_t without_time = 0;                 ///< frames of a bag
 };
 
 /// With --keep-going nothing where the frame's history is missing, which is told.
@@ -182,9 +123,6 @@ void tell(const LidarArgs& args, const Totals& totals, std::uint64_t input_bytes
           fmt::format("{}: column {} of {} frames has no place in this format and was left out; --format pcd "
                       "keeps all",
                       args.output, name, frames));
-  if (totals.without_time != 0 && !args.run.quiet)
-    print_note(
-        fmt::format("{}: {} frames have no time; their stamps are 0.1 s apart", args.output, totals.without_time));
   if (args.run.json) {
     print_json(Json{{"output", args.output},
                     {"frames", totals.frames},
@@ -214,13 +152,11 @@ Exit run_lidar_decompress(const LidarArgs& args) {
     fail(Exit::usage,
          fmt::format("{}: there is no frame {}; the drive has {}, counted from 0", source.path(), begin, all));
   const std::uint64_t end = args.frame ? begin + 1 : all;
-  const bool to_bag = is_bag_wanted(args);
-  if (to_bag && (is_directory(args.output) || args.output.ends_with('/')))
-    fail(Exit::usage, fmt::format("-o {}: a bag is one file; name it, as in -o back.mcap", args.output));
-  const bool to_file =
-      to_bag || args.output == "-" || (end - begin == 1 && !is_directory(args.output) && !args.output.ends_with('/'));
+  const auto all_frames = open_all_frames(args, source.path());
+  const bool to_file = all_frames != nullptr || args.output == "-" ||
+                       (end - begin == 1 && !is_directory(args.output) && !args.output.ends_with('/'));
   if (args.output == "-") {
-    if (end - begin != 1 && !to_bag)
+    if (end - begin != 1 && all_frames == nullptr)
       fail(Exit::usage, "-o -: the drive has several frames; name a folder, or give --frame");
     check_stdout(args.force);
   }
@@ -235,8 +171,6 @@ Exit run_lidar_decompress(const LidarArgs& args) {
   SerialRunner serial;
   Progress progress(source.path(), args.run);
   FileNames names;
-  std::optional<BagOutput> bag;
-  if (to_bag) bag.emplace(args, source);
   Totals totals;
   const Stopwatch watch;
   const std::size_t batch = kFramesPerThread * runner.get().width();
@@ -248,7 +182,7 @@ Exit run_lidar_decompress(const LidarArgs& args) {
       Job& job = jobs.emplace_back();
       job.index = index;
       job.coded = std::move(*coded);
-      if (!bag) job.format = format_for(args, job.coded.description, to_file);
+      if (all_frames == nullptr) job.format = format_for(args, job.coded.description, to_file);
       if (!is_in_chain(job.coded.description)) continue;
       decode(job, source, runner.get());
       source.drive().remember(index, job.coded.description, *job.cloud);
@@ -257,16 +191,11 @@ Exit run_lidar_decompress(const LidarArgs& args) {
     TaskRunner& outer = jobs.size() == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
     run_works(outer, jobs.size(), [&](std::size_t i) {
       if (!jobs[i].cloud) decode(jobs[i], source, inner);
-      if (bag) {
-        make_message(jobs[i], source, args);
-      } else {
-        make_file(jobs[i], source);
-      }
+      if (all_frames == nullptr) make_file(jobs[i], source);
     });
-    for (const Job& job : jobs) {
-      if (bag) {
-        bag->add(job.message);
-        totals.without_time += job.coded.description.time_stamp ? 0 : 1;
+    for (Job& job : jobs) {
+      if (all_frames != nullptr) {
+        all_frames->add({job.index, &job.coded.description, std::move(*job.cloud)}, job.file.left_out);
       } else {
         write_file(to_file ? args.output : names.next(args, job), job, source, args);
       }
@@ -277,7 +206,10 @@ Exit run_lidar_decompress(const LidarArgs& args) {
       progress.update(totals.frames, end - begin);
     }
   }
-  if (bag) totals.bytes = bag->finish();
+  if (all_frames != nullptr) {
+    totals.bytes = all_frames->finish();
+    if (!all_frames->note().empty() && !args.run.quiet) print_note(all_frames->note());
+  }
   tell(args, totals, source.bytes(), watch.seconds());
   return totals.left_frames.empty() ? Exit::ok : Exit::missing;
 }

@@ -130,17 +130,29 @@ std::vector<std::string> scan_files(const std::vector<std::string>& inputs) {
 }
 
 Scans::Scans(const std::vector<std::string>& inputs, const LidarArgs& args) : args_(args), files_(scan_files(inputs)) {
-  for (const std::string& path : files_)
-    sources_.push_back({is_bag_file(path) ? std::make_unique<BagFile>(path, args.run) : nullptr, std::nullopt});
+  if (!args.channels.empty() && files_.size() != 1)
+    fail(Exit::usage,
+         fmt::format("--channel: names the images beside those of one file, but there are {}", files_.size()));
+  for (const std::string& path : files_) {
+    Source& source = sources_.emplace_back();
+    if (!args.sensor.empty()) {
+      source.images = std::make_unique<RangeFiles>(path, args);
+    } else if (is_bag_file(path)) {
+      source.bag = std::make_unique<BagFile>(path, args.run);
+    }
+  }
   choose_topics();
   for (std::size_t i = 0; i < sources_.size(); ++i) {
-    Source& source = sources_[i];
-    const std::uint64_t scans = source.bag == nullptr ? 1
-                                : source.topic        ? source.bag->bag().topics()[*source.topic].messages
-                                                      : 0;
-    for (std::uint64_t message = 0; message < scans; ++message) places_.push_back({i, message});
+    const std::uint64_t scans = sources_[i].scans();
+    for (std::uint64_t number = 0; number < scans; ++number) places_.push_back({i, number});
   }
   if (places_.empty() && !sources_.empty()) fail(Exit::io, files_.front() + ": the topic has no messages");
+}
+
+std::uint64_t Scans::Source::scans() const {
+  if (images != nullptr) return images->size();
+  if (bag == nullptr) return 1;
+  return topic ? bag->bag().topics()[*topic].messages : 0;
 }
 
 void Scans::choose_topics() {
@@ -185,14 +197,15 @@ void Scans::choose_topics() {
 std::string Scans::label(std::size_t i) const {
   const Place& place = places_[i];
   const Source& source = sources_[place.file];
+  if (source.images != nullptr) return fmt::format("{}: image {}", files_[place.file], place.number);
   if (source.bag == nullptr) return files_[place.file];
   return fmt::format("{}: topic {}: message {}", files_[place.file],
-                     plain(source.bag->bag().topics()[*source.topic].name), place.message);
+                     plain(source.bag->bag().topics()[*source.topic].name), place.number);
 }
 
 std::string Scans::frame_name(std::size_t i) const {
   const Place& place = places_[i];
-  if (sources_[place.file].bag != nullptr) return fmt::format("{:06}", i);
+  if (sources_[place.file].bag != nullptr || sources_[place.file].images != nullptr) return fmt::format("{:06}", i);
   std::string name = base_name(files_[place.file]);
   const std::size_t dot = name.rfind('.');
   if (dot != std::string::npos && dot > 0 && lidar::format_of_name(name) != lidar::FileFormat::unknown)
@@ -203,6 +216,7 @@ std::string Scans::frame_name(std::size_t i) const {
 Scan Scans::read(std::size_t i) const {
   const Place& place = places_[i];
   const Source& source = sources_[place.file];
+  if (source.images != nullptr) return {source.images->read(place.number), std::nullopt};
   if (source.bag == nullptr) {
     const std::string& path = files_[place.file];
     const Mapping mapping = Mapping::of_file(path);
@@ -210,7 +224,7 @@ Scan Scans::read(std::size_t i) const {
     if (!cloud.ok()) fail_input(path, cloud.status());
     return {std::move(cloud).value(), std::nullopt};
   }
-  const auto message = source.bag->bag().read(*source.topic, place.message);
+  const auto message = source.bag->bag().read(*source.topic, place.number);
   if (!message.ok()) fail_input(label(i), message.status());
   auto read =
       lidar::read_point_cloud2(message->bytes, source.bag->bag().topics()[*source.topic].name, message->log_time);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/lidar/args.h"
+#include "cli/lidar/range_files.h"
 #include "lidar/bags/bag.h"
 #include "lidar/cloud/point_cloud.h"
 
@@ -36,7 +37,7 @@ class BagFile {
 std::vector<std::string> scan_files(const std::vector<std::string>& inputs);
 
 struct Scan {
-  lidar::PointCloud cloud;
+  lidar::PointCloud cloud;           ///< of a range image: every pixel (lidar/images/range_cloud.h)
   std::optional<std::int64_t> time;  ///< of a message: its stamp
 };
 
@@ -50,9 +51,9 @@ class Scans {
   bool empty() const { return places_.empty(); }
   /// All files, each once.
   const std::vector<std::string>& files() const { return files_; }
-  /// The file, and of a bag topic and number of the message, for people.
+  /// The file, and of a bag topic and number of the message, of images their number, for people.
   std::string label(std::size_t i) const;
-  /// A file's name without folder and ending, or a message's number.
+  /// A file's name without folder and ending, or the number of a message or image.
   std::string frame_name(std::size_t i) const;
   /// Throws CliError with the label: usage where an option is missing, io where it cannot be read. Several threads may
   /// call it.
@@ -63,11 +64,15 @@ class Scans {
  private:
   struct Place {
     std::size_t file = 0;
-    std::uint64_t message = 0;
+    std::uint64_t number = 0;  ///< of the message or image
   };
+  /// A bag, range images, or else a scan.
   struct Source {
-    std::unique_ptr<BagFile> bag;  ///< null: the file is a scan
+    std::unique_ptr<BagFile> bag;
     std::optional<std::size_t> topic;
+    std::unique_ptr<RangeFiles> images;
+
+    std::uint64_t scans() const;
   };
 
   void choose_topics();

@@ -8,6 +8,7 @@
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
+#include "lidar/images/range_cloud.h"
 
 namespace quern::cli {
 namespace {
@@ -30,8 +31,12 @@ void check_frame(const DriveFile& source, std::uint64_t index, const lidar::Code
   out.points = cloud->points();
   if (originals.empty()) return;
   lidar::PointCloud scan = originals.read(static_cast<std::size_t>(index)).cloud;
+  const bool is_image = lidar::is_image(scan);
+  if (is_image && coded.description.kind != lidar::CodedKind::projected) scan = lidar::points_of_image(scan);
   // A drive that was made without attributes promises none.
   if (cloud->columns.empty()) scan.columns.clear();
+  if (is_image && cloud->columns.size() == 1 && coded.description.kind == lidar::CodedKind::projected)
+    scan.columns.resize(1);
   auto checked = lidar::check_promise(scan, *cloud, promise_of(coded.description, *info), runner);
   if (!checked.ok()) fail_status(checked.status(), Phase::decode, originals.label(static_cast<std::size_t>(index)));
   out.check = std::move(checked).value();

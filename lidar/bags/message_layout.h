@@ -1,5 +1,5 @@
-// What a PointCloud2 message has beside its points, as a drive keeps it with the frame: topic, frame of coordinates, and
-// where in a point its fields lie. Stored form: docs/format-lidar.md, 7, "Messages".
+// What a PointCloud2 message has beside its points, as a drive keeps it with the frame: topic, frame of coordinates,
+// and where in a point its fields lie. Stored form: docs/format-lidar.md, 7, "Messages".
 #pragma once
 
 #include <cstdint>

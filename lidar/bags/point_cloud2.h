@@ -17,9 +17,9 @@ struct MessageCloud {
   std::int64_t stamp = 0;
 };
 
-/// A message of a topic. Any bytes are safe. Fails with `truncated` where it is shorter than it says, `corrupt` where its
-/// fields do not fit into its points, `unsupported` for points without x, y and z or with more fields than a frame takes.
-/// Allocates in proportion to `bytes`. O(bytes).
+/// A message of a topic. Any bytes are safe. Fails with `truncated` where it is shorter than it says, `corrupt` where
+/// its fields do not fit into its points, `unsupported` for points without x, y and z or with more fields than a frame
+/// takes. Allocates in proportion to `bytes`. O(bytes).
 Result<MessageCloud> read_point_cloud2(std::span<const std::uint8_t> bytes, std::string_view topic,
                                        std::int64_t log_time);
 

@@ -18,8 +18,9 @@ enum class FileFormat : std::uint8_t {
   npy = 4,
   las = 5,
   point_cloud2 = 6,  ///< a message of a bag
+  range_image = 7,   ///< an image of ranges
 };
-inline constexpr FileFormat kLastFileFormat = FileFormat::point_cloud2;
+inline constexpr FileFormat kLastFileFormat = FileFormat::range_image;
 
 /// How coordinates are held. The numbers are stored in drives.
 enum class CoordinateKind : std::uint8_t {
@@ -54,7 +55,8 @@ struct PointCloud {
   std::uint64_t rows = 0;  ///< of an organised cloud, whose points are rows * columns of a picture; 0: it is none
   FileFormat format = FileFormat::unknown;  ///< of the file it came from
   std::uint64_t source_bytes = 0;           ///< of that file; 0: not known
-  Vector<std::uint8_t> file_header;         ///< LAS: the file's bytes before its points; point_cloud2: its layout
+  Vector<std::uint8_t> file_header;         ///< LAS: the file's bytes before its points; point_cloud2: its layout;
+                                            ///< range_image: its sensor
 
   std::uint64_t points() const { return (kind == CoordinateKind::f64 ? doubles.size() : words.size()) / 3; }
   /// Coordinates of a point in binary64.

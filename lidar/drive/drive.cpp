@@ -125,7 +125,7 @@ Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
   if (const auto found = seen_.find(index); found != seen_.end()) return &found->second;
   QUERN_ASSIGN_OR_RETURN(const auto stored, read_stored(index));
   const FrameDescription& description = stored.description;
-  if (!description.pose || description.kind != CodedKind::f32)
+  if (!description.pose || !is_f32(description.kind))
     return Status(StatusCode::corrupt, "frame {0} has no pose, though it predicts others",
                   static_cast<std::int64_t>(index));
   Vector<codec::lidar::PredictedPoint> prediction;
@@ -177,7 +177,7 @@ Result<PointCloud> Drive::read(std::uint64_t index, std::uint64_t most_points, T
 /// Frames that are read in turn are decoded once.
 void Drive::remember(std::uint64_t index, const FrameDescription& description, const PointCloud& cloud) {
   if (description.rays) enter_key(index, *description.rays, description.epoch);
-  if (key_ > index || !description.pose || description.kind != CodedKind::f32) return;
+  if (key_ > index || !description.pose || !is_f32(description.kind)) return;
   if (description.is_predicted() && index - std::min(index, description.key_distance) != key_) return;
   seen_.insert_or_assign(index, SeenFrame{*description.pose, unit_points(cloud.words)});
 }

@@ -8,6 +8,7 @@
 
 #include "lidar/cloud/length.h"
 #include "lidar/cloud/little_endian.h"
+#include "lidar/images/range_cloud.h"
 
 namespace quern::lidar {
 namespace {
@@ -120,6 +121,33 @@ Status encode_words(const PointCloud& cloud, const FrameOptions& options, TaskRu
     QUERN_ASSIGN_OR_RETURN(const auto info, scan::scan_info(frames[i].scan));
     if (info.predicted) frames[i].prediction.assign(predictions[i].begin(), predictions[i].end());
   }
+  return {};
+}
+
+/// Mode exact of an image's cloud: coordinates follow from its ranges, so zeros stand for them.
+Status encode_image(const PointCloud& cloud, TaskRunner& runner, std::span<CodedFrame> frames) {
+  CodedFrame& out = frames.front();
+  out.description.kind = CodedKind::projected;
+  const Vector<std::uint32_t> zeros(cloud.words.size());
+  Columns columns;
+  for (const CloudColumn& column : cloud.columns)
+    columns.add(static_cast<std::uint8_t>(dtype_bytes(column.type)), column.values);
+  scan::ScanOptions scan_options;
+  scan_options.mode = Mode::exact;
+  QUERN_RETURN_IF_ERROR(encode({scan::CoordinateType::f32, zeros, columns.views}, scan_options, runner, out));
+  out.words = cloud.words;
+  std::fill(frames.begin() + 1, frames.end(), out);
+  return {};
+}
+
+/// The points of a decoded image.
+Status project_image(PointCloud& out) {
+  const auto sensor = read_range_sensor(out.file_header);
+  if (!sensor.ok()) return sensor.status();
+  if (out.columns.empty() || out.columns.front().type != DType::u32 || sensor->pixels() != out.points() ||
+      out.rows != sensor->beams.size())
+    return Status(StatusCode::corrupt, "a range image has other pixels than its sensor, or no column of ranges");
+  QUERN_ASSIGN_OR_RETURN(out.words, project(*sensor, out.columns.front().values));
   return {};
 }
 
@@ -242,6 +270,8 @@ Status check_frame(const FrameDescription& description, const scan::ScanInfo& in
     return Status(StatusCode::corrupt, "a frame's description and its scan tell of other coordinates");
   if (description.kind == CodedKind::f64_remainders && info.mode != Mode::exact)
     return Status(StatusCode::corrupt, "a frame's remainders of coordinates need mode exact");
+  if (description.kind == CodedKind::projected && info.mode != Mode::exact)
+    return Status(StatusCode::corrupt, "the coordinates of a range image need mode exact");
   if (description.rows != 0 && (info.mode == Mode::set || info.points % description.rows != 0))
     return Status(StatusCode::corrupt, "the points of an organised frame are not whole rows");
   return {};
@@ -273,6 +303,10 @@ Result<Vector<CodedFrame>> encode_frames(const PointCloud& cloud, const FrameOpt
     return Vector<CodedFrame>(predictions.size(), out);
   }
   Vector<CodedFrame> frames(predictions.size(), out);
+  if (options.mode == Mode::exact && is_image(cloud)) {
+    QUERN_RETURN_IF_ERROR(encode_image(cloud, runner, frames));
+    return frames;
+  }
   QUERN_RETURN_IF_ERROR(encode_words(cloud, options, runner, predictions, frames));
   return frames;
 }
@@ -300,13 +334,14 @@ Result<PointCloud> decode_frame(const FrameDescription& description, std::span<c
   if (description.kind == CodedKind::f64_remainders) {
     join_remainders(decoded, out);
   } else {
-    out.kind = description.kind == CodedKind::f32 ? CoordinateKind::f32 : CoordinateKind::scaled;
+    out.kind = is_f32(description.kind) ? CoordinateKind::f32 : CoordinateKind::scaled;
     out.grid = description.grid;
     out.words = std::move(decoded.words);
   }
   for (std::size_t i = 0; i < decoded.columns.size(); ++i)
     out.columns.push_back(
         {description.columns[i].name, description.columns[i].type, std::move(decoded.columns[i].values)});
+  if (description.kind == CodedKind::projected) QUERN_RETURN_IF_ERROR(project_image(out));
   return out;
 }
 

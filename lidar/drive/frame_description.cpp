@@ -256,7 +256,7 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   if (flags >= 2 * kHasReach || version != version_of(flags))
     return corrupt("the description of a frame has unknown flags");
   QUERN_ASSIGN_OR_RETURN(const auto kind, reader.u8());
-  if (kind > static_cast<std::uint8_t>(CodedKind::f64_remainders))
+  if (kind > static_cast<std::uint8_t>(CodedKind::projected))
     return corrupt("a frame has coordinates of an unknown kind");
   out.kind = static_cast<CodedKind>(kind);
   QUERN_ASSIGN_OR_RETURN(const auto format, reader.u8());

@@ -30,7 +30,11 @@ enum class CodedKind : std::uint8_t {
   scaled = 1,          ///< as whole numbers of a grid
   grid_of_f64 = 2,     ///< binary64 that was moved to a grid of 0.1 mm
   f64_remainders = 3,  ///< binary64 rounded to binary32, and three columns with what rounding took
+  projected = 4,       ///< of a range image: from its column `range` and the sensor in its header
 };
+
+/// Whether coordinates decode to binary32.
+constexpr bool is_f32(CodedKind kind) { return kind == CodedKind::f32 || kind == CodedKind::projected; }
 
 struct ColumnDescription {
   String name;

@@ -42,6 +42,7 @@ FileFormat format_of_bytes(std::span<const std::uint8_t> bytes) {
 
 const char* format_name(FileFormat format) {
   if (format == FileFormat::point_cloud2) return "PointCloud2";
+  if (format == FileFormat::range_image) return "range image";
   for (const auto& [known, name] : kNames)
     if (known == format) return name;
   return "unknown";
@@ -77,6 +78,7 @@ Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_
       case FileFormat::npy: return read_npy(bytes);
       case FileFormat::las: return read_las(bytes);
       case FileFormat::point_cloud2:
+      case FileFormat::range_image:
       case FileFormat::unknown: break;
     }
     return Status(StatusCode::internal, "no reader");
@@ -95,6 +97,7 @@ Result<CloudFile> write_cloud(const PointCloud& cloud, FileFormat format) {
     case FileFormat::npy: return write_npy(cloud);
     case FileFormat::las: return write_las(cloud);
     case FileFormat::point_cloud2:
+    case FileFormat::range_image:
     case FileFormat::unknown: break;
   }
   return Status(StatusCode::unsupported, "name a format: bin, pcd, ply, npy or las");

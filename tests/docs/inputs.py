@@ -53,8 +53,28 @@ def write_safetensors(path, seed):
         file.write(struct.pack("<Q", len(text)) + text + data)
 
 
+def write_images(folder, rows, columns, images):
+    """Ranges of a room, reflectivities, and the metadata that an Ouster sensor would give."""
+    source = random.Random(SEED)
+    count = images * rows * columns
+    with open(os.path.join(folder, "range.u32"), "wb") as file:
+        array.array("I", [4000 + 900 * (i % columns) // columns + source.randrange(20) if source.random() < 0.9 else 0
+                          for i in range(count)]).tofile(file)
+    with open(os.path.join(folder, "refl.u8"), "wb") as file:
+        file.write(bytes(source.randrange(40) for _ in range(count)))
+    with open(os.path.join(folder, "os1.json"), "w", encoding="utf-8") as file:
+        json.dump({"beam_altitude_angles": [16 - i for i in range(rows)],
+                   "beam_azimuth_angles": [3.2 * (1 - i % 4) for i in range(rows)],
+                   "lidar_origin_to_beam_origin_mm": 15.806,
+                   "lidar_to_sensor_transform": [-1, 0, 0, 0, 0, -1, 0, 0, 0, 0, 1, 36.18, 0, 0, 0, 1],
+                   "data_format": {"columns_per_frame": columns, "pixels_per_column": rows,
+                                   "pixel_shift_by_row": [2 * (3 - i % 4) for i in range(rows)]}}, file)
+
+
 def make_scans(folder, frames=3):
-    """velodyne/ with scans as KITTI writes them, ring after ring, timestamps.txt and poses.txt; run.mcap, a bag."""
+    """velodyne/ with scans as KITTI writes them, ring after ring, timestamps.txt and poses.txt; run.mcap, a bag;
+    range.u32, refl.u8 and os1.json, images of a sensor."""
+    write_images(folder, 32, 64, 2)
     golden = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "bags")
     shutil.copy(os.path.join(golden, "zstd.mcap"), os.path.join(folder, "run.mcap"))
     os.mkdir(os.path.join(folder, "velodyne"))

@@ -159,8 +159,8 @@ typedef struct quern_lidar_frame {
   uint32_t has_time;
   int64_t time_ns;  /**< nanoseconds, of the caller's epoch */
   const char* name; /**< 1 to 200 bytes of UTF-8 that could be a file's name; NULL: the frame's number */
-  /** From the sensor to the world, shape (3, 4), metres, rows one after another, as KITTI writes poses; NULL: not known.
-   *  All frames of a drive have one, or none has. Frames with poses are predicted from those before them. */
+  /** From the sensor to the world, shape (3, 4), metres, rows one after another, as KITTI writes poses; NULL: not
+   *  known. All frames of a drive have one, or none has. Frames with poses are predicted from those before them. */
   const double* pose;
 } quern_lidar_frame;
 #define QUERN_LIDAR_FRAME_INIT \
@@ -220,7 +220,7 @@ typedef struct quern_lidar_frame_info {
 /** What frame `index` (from 0) is. Reads this frame's bytes alone and decodes nothing. */
 QUERN_API quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
                                                  quern_lidar_frame_info* info);
-/** Where the drive's frames find what predicted them; NULL: nowhere. The history outlives the drive, or is taken away. */
+/** Where the drive's frames find what predicted them; NULL: nowhere. The history outlives the drive or is unset. */
 QUERN_API quern_status quern_lidar_drive_set_history(quern_lidar_drive* drive, quern_lidar_history* history);
 /** Decodes one frame; the others are not read, unless they predict it. QUERN_LIDAR_ERROR_NO_HISTORY where a history of
  *  earlier drives predicted it and is not set, or a tile of it is missing or damaged, which the sentence names.
