@@ -207,6 +207,7 @@ Status check_versions(const Model& model, const Registry& registry) {
     return Status(StatusCode::unsupported_version, "the model takes inputs of version {0}; this quern makes {1}",
                   model.inputs_version, kInputsVersion);
   for (const CodecModel& codec : model.codecs) {
+    if (codec.foreign) continue;
     const ArrayCodec* here = registry.by_name(codec.codec);
     if (here == nullptr || here->info().version != codec.version)
       return Status(StatusCode::unsupported_version, "the model is for version {0} of a codec that this quern has not",
@@ -255,9 +256,8 @@ class Estimator final : public QualityEstimator {
     for (const CodecModel& codec : model.codecs) {
       const auto& asked = options.codecs;
       if (!asked.empty() && std::find(asked.begin(), asked.end(), codec.codec) == asked.end()) continue;
-      const ArrayCodec* known = registry_.by_name(codec.codec);
-      const bool lossless = known->info().tier == CodecTier::archive;
-      if (!lossless && !known->supports(array.dtype, BoundKind::abs)) continue;
+      if (!takes(codec, array.dtype)) continue;
+      const bool lossless = !codec.foreign && registry_.by_name(codec.codec)->info().tier == CodecTier::archive;
       const std::vector<Point> points = lossless ? estimation.exact_points(codec) : estimation.points(codec);
       const std::vector<ErrorBound> exact{{BoundKind::lossless, 0.0}};
       for (const ErrorBound& bound : lossless ? exact : options.bounds) {
@@ -267,6 +267,13 @@ class Estimator final : public QualityEstimator {
     }
     add_notes(report, features, model, estimation.distance(), report.notes);
     return report;
+  }
+
+  /// Of codecs that are not quern's, what their runs were of is all that is known.
+  bool takes(const CodecModel& codec, DType dtype) const {
+    if (codec.foreign) return (codec.types >> static_cast<unsigned>(dtype) & 1) != 0;
+    const ArrayCodec* known = registry_.by_name(codec.codec);
+    return known->info().tier == CodecTier::archive || known->supports(dtype, BoundKind::abs);
   }
 
   const Registry& registry_;

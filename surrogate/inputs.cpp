@@ -69,9 +69,20 @@ void add_array(const Features& f, double log_bound, std::vector<double>& out) {
     out.push_back(std::clamp(0.5 * log2_of(v), -26.0, 2.0) - std::max(log_bound, -26.0));
 }
 
-}  // namespace
+/// The inputs, and which of them are of levels.
+struct Listed {
+  Inputs values;
+  std::vector<bool> of_levels;
 
-Inputs inputs_at(const Features& f, int grid) {
+  void add(double value, bool is_of_levels = false) {
+    values.push_back(value);
+    of_levels.push_back(is_of_levels);
+  }
+};
+
+bool is_coarse(Predictor p) { return p == kCubic2 || p == kCubic4 || p >= kCubic8; }
+
+Listed list_at(const Features& f, int grid) {
   const int half = -grid;
   const double log_bound = 0.5 * half;
   std::array<Quantized, kPredictors> q;
@@ -100,24 +111,35 @@ Inputs inputs_at(const Features& f, int grid) {
   const double planes = byte_entropy(f);
   const double lossless = std::min(planes + fixed, all_bits);
   const double error = std::clamp(levels < fitted_levels ? plain.squared_error : fitted.squared_error, 1e-30, uniform);
-  Inputs v;
-  add_array(f, log_bound, v);
-  for (std::size_t p = 0; p < kPredictors; ++p) v.push_back(q[p].conditional);
-  for (const Predictor p : {kRow, kLorenzo, kCubic1, kFitMiddle}) v.push_back(q[p].entropy);
+  Listed v;
+  add_array(f, log_bound, v.values);
+  v.of_levels.resize(v.values.size());
+  for (std::size_t p = 0; p < kPredictors; ++p) v.add(q[p].conditional, is_coarse(static_cast<Predictor>(p)));
+  for (const Predictor p : {kRow, kLorenzo, kCubic1, kFitMiddle}) v.add(q[p].entropy);
   for (const Predictor p :
        {kRow, kLorenzo, kCubic1, kCubic2, kCubic4, kCubic8, kCubic16, kFitMiddle, kFitCoarse, kFitBetween})
-    v.push_back(log2_of(1.0001 - std::min(q[p].zero_share, 1.0)));
+    v.add(log2_of(1.0001 - std::min(q[p].zero_share, 1.0)), is_coarse(p));
   for (const Predictor p : {kRow, kLorenzo, kCubic1, kCubic4, kFitMiddle, kFitCoarse, kFitBetween})
-    v.push_back(0.5 * (log2_of(std::max(q[p].squared_error, 1e-30)) - log2_of(uniform)));
-  for (const double bits : groups) v.push_back(bits);
-  for (const double bits : {raster, levels, fitted_levels, best}) v.push_back(log2_of(bits + 1e-3));
-  v.push_back(0.5 * (log2_of(error) - log2_of(uniform)));
-  v.push_back(planes / 8);
-  v.push_back(log2_of(fixed + 1e-6));
-  for (const double bits : {stencil, lorenzo, lossless}) v.push_back(log2_of(bits));
-  v.push_back(-3.0102999566398120 * log2_of(error));
-  v.push_back(log2_of(1 + kSsimFloor - similarity(f.deviations, error)));
+    v.add(0.5 * (log2_of(std::max(q[p].squared_error, 1e-30)) - log2_of(uniform)), is_coarse(p));
+  for (const double bits : groups) v.add(bits);
+  v.add(log2_of(raster + 1e-3));
+  for (const double bits : {levels, fitted_levels, best}) v.add(log2_of(bits + 1e-3), true);
+  v.add(0.5 * (log2_of(error) - log2_of(uniform)), true);
+  v.add(planes / 8);
+  v.add(log2_of(fixed + 1e-6));
+  for (const double bits : {stencil, lorenzo, lossless}) v.add(log2_of(bits));
+  v.add(-3.0102999566398120 * log2_of(error));
+  v.add(log2_of(1 + kSsimFloor - similarity(f.deviations, error)));
   return v;
+}
+
+}  // namespace
+
+Inputs inputs_at(const Features& features, int grid) { return list_at(features, grid).values; }
+
+bool is_of_levels(std::size_t input) {
+  static const std::vector<bool> known = list_at(Features(), 0).of_levels;
+  return known[input];
 }
 
 std::size_t input_count() {

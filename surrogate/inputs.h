@@ -35,6 +35,8 @@ Base rate_base(const std::string& codec);
 
 /// How many values there are.
 std::size_t input_count();
+/// Whether an input comes from levels coarser than the finest: from neighbours more than one element away on both sides.
+bool is_of_levels(std::size_t input);
 /// At the bound 2^(-grid / 2) times the range.
 Inputs inputs_at(const Features& features, int grid);
 /// The relative half-width of the quantizer's steps under a bound: of integers a whole number and a half, of floating

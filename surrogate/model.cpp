@@ -27,6 +27,22 @@ void rectify(std::vector<double>& values) {
   for (double& v : values) v = std::max(v, v * 0.125);
 }
 
+/// The weights of the experts, which add up to 1.
+std::vector<double> gate_of(const CodecModel& model, const std::vector<double>& scaled) {
+  if (model.experts.size() == 1) return {1};
+  std::vector<double> shares;
+  apply(model.gate, scaled, shares);
+  const double most = *std::max_element(shares.begin(), shares.end());
+  double sum = 0;
+  for (double& share : shares) {
+    constexpr double kLog2E = 1.4426950408889634;
+    share = exp2_of(kLog2E * (share - most));
+    sum += share;
+  }
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 }  // namespace
 
 const CodecModel* Model::by_name(const std::string& codec) const {
@@ -48,17 +64,23 @@ Prediction predict(const CodecModel& model, std::span<const double> inputs) {
   out.distance = sqrt_of(squares / static_cast<double>(std::max<std::size_t>(inputs.size(), 1))) /
                  static_cast<double>(model.usual_distance);
   std::vector<double> first, second, last;
-  apply(model.layers[0], scaled, first);
+  apply(model.hidden[0], scaled, first);
   rectify(first);
-  apply(model.layers[1], first, second);
+  apply(model.hidden[1], first, second);
   rectify(second);
-  apply(model.layers[2], second, last);
-  apply(model.layers[3], scaled, last);
+  const std::vector<double> shares = gate_of(model, scaled);
+  std::vector<double> mixed(3 * kTargets);
+  for (std::size_t e = 0; e < model.experts.size(); ++e) {
+    last.clear();
+    apply(model.experts[e].last, second, last);
+    apply(model.experts[e].direct, scaled, last);
+    for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] += shares[e] * last[i];
+  }
   for (std::size_t t = 0; t < kTargets; ++t) {
-    const double middle = last[3 * t];
+    const double middle = mixed[3 * t];
     const auto widening = static_cast<double>(model.widening[t]);
-    const double below = std::max(std::max(last[3 * t + 1], -last[3 * t + 1]) + widening, 0.0);
-    const double above = std::max(std::max(last[3 * t + 2], -last[3 * t + 2]) + widening, 0.0);
+    const double below = std::max(std::max(mixed[3 * t + 1], -mixed[3 * t + 1]) + widening, 0.0);
+    const double above = std::max(std::max(mixed[3 * t + 2], -mixed[3 * t + 2]) + widening, 0.0);
     out.targets[t] = {middle - below, middle, middle + above};
   }
   return out;

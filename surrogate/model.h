@@ -32,13 +32,23 @@ struct Layer {
   std::vector<float> bias;
 };
 
-/// The network of one codec: two hidden layers and a direct path from the inputs. For each target it gives a middle
-/// and two distances, the quantiles at 10 % and 90 %; `widening` is added to both distances.
+/// What stands on the hidden layers: for each target a middle and two distances.
+struct Head {
+  Layer last;    ///< of the second hidden layer
+  Layer direct;  ///< of the inputs
+};
+
+/// The network of one codec: two hidden layers, and one head or several experts that a softmax gate weighs. The
+/// distances are those of the quantiles at 10 % and 90 %; `widening` is added to both.
 struct CodecModel {
   std::string codec;
   std::uint16_t version = 0;       ///< of the codec whose runs it was trained on
+  bool foreign = false;            ///< not one of quern's codecs: of a peer's runs
+  std::uint32_t types = 0;         ///< foreign: bit `DType` is set for the element types of its runs
   std::vector<float> mean, scale;  ///< of the inputs
-  std::array<Layer, 4> layers;     ///< two hidden, last, direct
+  std::array<Layer, 2> hidden;
+  std::vector<Head> experts;  ///< at least one
+  Layer gate;                 ///< of the inputs, a row for each expert; empty with one
   std::array<float, kTargets> widening{};
   float usual_distance = 1;  ///< 99 of 100 training inputs lie within
 };
@@ -65,7 +75,9 @@ struct Prediction {
 /// Evaluates a network: additions and multiplications in a fixed order.
 Prediction predict(const CodecModel& model, std::span<const double> inputs);
 
-inline constexpr std::uint16_t kModelVersion = 1;
+/// The newest version that is read. Version 1 has quern's codecs with one expert each; it is written where that is all.
+inline constexpr std::uint16_t kModelVersion = 2;
+inline constexpr std::size_t kMostExperts = 16;
 inline constexpr std::size_t kMostModelBytes = std::size_t{1} << 24;
 
 Vector<std::uint8_t> write_model(const Model& model);

@@ -46,39 +46,87 @@ Status take_floats(Reader& in, std::uint64_t count, std::vector<float>& out) {
   return {};
 }
 
-void put_codec(Writer& out, const CodecModel& model) {
+void put_layer(Writer& out, const Layer& layer) {
+  out.u32(layer.rows);
+  out.u32(layer.columns);
+  put_floats(out, layer.weights);
+  put_floats(out, layer.bias);
+}
+
+/// The oldest version that can hold the model.
+std::uint16_t version_of(const Model& model) {
+  for (const CodecModel& codec : model.codecs)
+    if (codec.foreign || codec.experts.size() != 1) return 2;
+  return 1;
+}
+
+void put_codec(Writer& out, const CodecModel& model, std::uint16_t version) {
   put_text(out, model.codec);
   out.u16(model.version);
+  if (version >= 2) {
+    out.u16(model.foreign ? 1 : 0);
+    out.u32(model.types);
+    out.varint(model.experts.size());
+  }
   put_floats(out, model.mean);
   put_floats(out, model.scale);
-  for (const Layer& layer : model.layers) {
-    out.u32(layer.rows);
-    out.u32(layer.columns);
-    put_floats(out, layer.weights);
-    put_floats(out, layer.bias);
+  for (const Layer& layer : model.hidden) put_layer(out, layer);
+  for (const Head& head : model.experts) {
+    put_layer(out, head.last);
+    put_layer(out, head.direct);
   }
+  if (model.experts.size() > 1) put_layer(out, model.gate);
   put_floats(out, model.widening);
   put_float(out, model.usual_distance);
 }
 
-Status take_codec(Reader& in, std::uint32_t inputs, CodecModel& model) {
+Status take_layer(Reader& in, Layer& layer) {
+  QUERN_ASSIGN_OR_RETURN(layer.rows, in.u32());
+  QUERN_ASSIGN_OR_RETURN(layer.columns, in.u32());
+  if (layer.rows == 0 || layer.columns == 0 || layer.rows > kMostInputs || layer.columns > kMostInputs)
+    return Status(StatusCode::corrupt, "a layer of the model has {0} rows and {1} columns", layer.rows, layer.columns);
+  QUERN_RETURN_IF_ERROR(take_floats(in, std::uint64_t{layer.rows} * layer.columns, layer.weights));
+  return take_floats(in, layer.rows, layer.bias);
+}
+
+/// What version 2 says of a codec besides version 1; how many experts it has.
+Result<std::uint64_t> take_origin(Reader& in, CodecModel& model) {
+  QUERN_ASSIGN_OR_RETURN(const std::uint16_t origin, in.u16());
+  if (origin > 1) return Status(StatusCode::corrupt, "a codec of the model has the unknown origin {0}", origin);
+  model.foreign = origin == 1;
+  QUERN_ASSIGN_OR_RETURN(model.types, in.u32());
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t experts, in.varint(kMostExperts));
+  if (experts == 0) return Status(StatusCode::corrupt, "a codec of the model has no network");
+  return experts;
+}
+
+bool fits(const CodecModel& model, std::uint32_t inputs) {
+  const auto& h = model.hidden;
+  if (h[0].columns != inputs || h[1].columns != h[0].rows) return false;
+  for (const Head& head : model.experts)
+    if (head.last.columns != h[1].rows || head.direct.columns != inputs || head.last.rows != 3 * kTargets ||
+        head.direct.rows != 3 * kTargets)
+      return false;
+  return model.experts.size() == 1 || (model.gate.rows == model.experts.size() && model.gate.columns == inputs);
+}
+
+Status take_codec(Reader& in, std::uint32_t inputs, std::uint16_t version, CodecModel& model) {
   QUERN_ASSIGN_OR_RETURN(model.codec, take_text(in, 255));
   QUERN_ASSIGN_OR_RETURN(model.version, in.u16());
+  std::uint64_t experts = 1;
+  if (version >= 2) {
+    QUERN_ASSIGN_OR_RETURN(experts, take_origin(in, model));
+  }
   QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.mean));
   QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.scale));
-  for (Layer& layer : model.layers) {
-    QUERN_ASSIGN_OR_RETURN(layer.rows, in.u32());
-    QUERN_ASSIGN_OR_RETURN(layer.columns, in.u32());
-    if (layer.rows == 0 || layer.columns == 0 || layer.rows > kMostInputs || layer.columns > kMostInputs)
-      return Status(StatusCode::corrupt, "a layer of the model has {0} rows and {1} columns", layer.rows,
-                    layer.columns);
-    QUERN_RETURN_IF_ERROR(take_floats(in, std::uint64_t{layer.rows} * layer.columns, layer.weights));
-    QUERN_RETURN_IF_ERROR(take_floats(in, layer.rows, layer.bias));
+  for (Layer& layer : model.hidden) QUERN_RETURN_IF_ERROR(take_layer(in, layer));
+  model.experts.resize(experts);
+  for (Head& head : model.experts) {
+    QUERN_RETURN_IF_ERROR(take_layer(in, head.last));
+    QUERN_RETURN_IF_ERROR(take_layer(in, head.direct));
   }
-  const auto& l = model.layers;
-  const bool fits = l[0].columns == inputs && l[1].columns == l[0].rows && l[2].columns == l[1].rows &&
-                    l[3].columns == inputs && l[2].rows == 3 * kTargets && l[3].rows == 3 * kTargets;
-  if (!fits) return Status(StatusCode::corrupt, "the layers of the model do not fit together");
+  if (experts > 1) QUERN_RETURN_IF_ERROR(take_layer(in, model.gate));
+  if (!fits(model, inputs)) return Status(StatusCode::corrupt, "the layers of the model do not fit together");
   for (float& value : model.widening) {
     QUERN_ASSIGN_OR_RETURN(value, take_float(in));
   }
@@ -93,7 +141,8 @@ Vector<std::uint8_t> write_model(const Model& model) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
   out.bytes(kMagic);
-  out.u16(kModelVersion);
+  const std::uint16_t version = version_of(model);
+  out.u16(version);
   out.u16(kQuality);
   out.u32(model.inputs_version);
   out.u32(model.inputs);
@@ -101,7 +150,7 @@ Vector<std::uint8_t> write_model(const Model& model) {
   out.f64(model.largest_bound);
   put_text(out, model.record);
   out.varint(model.codecs.size());
-  for (const CodecModel& codec : model.codecs) put_codec(out, codec);
+  for (const CodecModel& codec : model.codecs) put_codec(out, codec, version);
   const Digest seal = sha256(bytes);
   out.bytes(seal);
   return bytes;
@@ -135,7 +184,7 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   QUERN_ASSIGN_OR_RETURN(model.record, take_text(in, kMostModelBytes));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t codecs, in.varint(kMostCodecs));
   model.codecs.resize(codecs);
-  for (CodecModel& codec : model.codecs) QUERN_RETURN_IF_ERROR(take_codec(in, model.inputs, codec));
+  for (CodecModel& codec : model.codecs) QUERN_RETURN_IF_ERROR(take_codec(in, model.inputs, version, codec));
   QUERN_RETURN_IF_ERROR(in.expect_end());
   return model;
 }

@@ -9,6 +9,9 @@
 
 namespace quern::surrogate {
 
+/// Stands for the version of a codec that is not quern's.
+inline constexpr unsigned kForeignVersion = 0;
+
 struct Run {
   std::string input;   ///< file name, and ":dataset" where there is one
   std::string sha256;  ///< of the array's bytes

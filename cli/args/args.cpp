@@ -293,6 +293,8 @@ void read_bench(const RawArgs& raw, BenchArgs& out) {
   out.csv = raw.csv;
   if (out.sweep && out.csv.empty()) fail(Exit::usage, "--sweep: name the file for the runs with --csv FILE");
   if (!out.sweep && !out.csv.empty()) fail(Exit::usage, "--csv: goes with --sweep");
+  out.peers = raw.peers;
+  if (!out.sweep && !out.peers.empty()) fail(Exit::usage, "--peer: goes with --sweep");
   out.data = read_data(raw);
   out.codec = read_codec(raw);
   out.run = read_run(raw);
@@ -351,6 +353,15 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
   out.output = raw.output;
   if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
   if (!raw.epochs.empty()) out.epochs = std::to_string(parse_count(raw.epochs, "--epochs", 1000000));
+  if (!raw.experts.empty()) {
+    const std::uint64_t experts = parse_count(raw.experts, "--experts", 16);
+    if (experts == 0) fail(Exit::usage, "--experts 0: use 1 to 16");
+    out.experts = std::to_string(experts);
+  }
+  if (!raw.without.empty() && raw.without != "levels" && raw.without != "hidden")
+    fail(Exit::usage, fmt::format("--without {}: use levels or hidden", raw.without));
+  out.without = raw.without;
+  out.rows = raw.rows;
   out.families = raw.families;
   out.force = raw.force;
 }

@@ -137,6 +137,7 @@ struct CompareArgs {
 struct BenchArgs {
   std::vector<std::string> inputs;
   std::vector<std::string> codecs;  ///< empty: all
+  std::vector<std::string> peers;   ///< of a sweep: templates of compressors that are not quern's (cli/peers)
   std::vector<double> rel;
   unsigned repeats = 5;
   bool sweep = false;  ///< labels for training, into `csv`
@@ -172,7 +173,9 @@ struct ModelArgs {
 struct TrainArgs {
   std::string runs;
   std::string output;
-  std::string seed, epochs;
+  std::string seed, epochs, experts;
+  std::string without;  ///< a part of the network that is left out, for ablations
+  std::string rows;     ///< a file for the runs that were predicted; empty: none
   bool families = false;
   bool force = false;
 };

@@ -192,6 +192,9 @@ void define_bench(CLI::App& program, RawArgs& raw) {
   verb.add_flag("--sweep", raw.sweep,
                 "append each run to a CSV file, for quern train quality; runs there are not made again");
   add_value(verb, "--csv", raw.csv, "FILE", "the file for --sweep");
+  add_repeatable(verb, "--peer", raw.peers, "TEMPLATE",
+                 "another compressor for --sweep: sz3, zfp, sperr, qoz, or 'name=NAME: COMPRESS ;; DECOMPRESS' with "
+                 "{input} {stream} {output} {bound} {type} {shape} {dims} (quern(1)); repeatable");
   add_codec(verb, raw);
   add_data(verb, raw, true);
   add_strict(verb, raw);
@@ -233,6 +236,10 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "-o,--output", raw.output, "MODEL", "the new model");
   add_value(train, "--seed", raw.seed, "N", "of the first weights and of the noise [1]");
   add_value(train, "--epochs", raw.epochs, "N", "passes over the runs [500]");
+  add_value(train, "--experts", raw.experts, "N", "networks that a gate weighs by what the array is like [1]");
+  add_value(train, "--without", raw.without, "PART",
+            "levels or hidden: leave out inputs of coarse levels, or the hidden layers, to see what they give");
+  add_value(train, "--rows", raw.rows, "FILE", "also write each later run beside what was predicted, as CSV");
   train.add_flag("--families", raw.families, "no model: the errors on each family of names that is left out");
   train.add_flag("-f,--force", raw.force, "replace an existing model");
   train.footer(

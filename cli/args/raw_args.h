@@ -18,7 +18,7 @@ struct RawArgs {
   std::vector<std::string> codecs;  ///< not read: what this build has, for texts
   std::vector<std::string> files;
   std::string abs, rel, pwrel, psnr, ratio, digits, information, total_size, psnr_floor, bounds;
-  std::vector<std::string> rel_list, codec_list;
+  std::vector<std::string> rel_list, codec_list, peers;
   bool lossless = false;
   std::string type, shape, skip, order, range;
   std::vector<std::string> fills, datasets, settings, variable_bounds;
@@ -28,7 +28,7 @@ struct RawArgs {
   std::string device, threads, memory, progress;
   bool recursive = false, skip_existing = false;
   std::string files_from;
-  std::string csv, model, runs, seed, epochs;
+  std::string csv, model, runs, seed, epochs, experts, without, rows;
   std::vector<std::string> at_list, at_abs_list;
   bool sweep = false, families = false;
   std::string output, html, region, level, repeats;

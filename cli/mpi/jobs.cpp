@@ -10,9 +10,9 @@
 
 #include "cli/args/exit_codes.h"
 #include "cli/files/array_files.h"
+#include "cli/files/child.h"
 #include "cli/files/file_names.h"
 #include "cli/files/many_files.h"
-#include "cli/mpi/child.h"
 
 namespace quern::cli::mpi {
 namespace {

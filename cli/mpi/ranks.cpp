@@ -1,6 +1,7 @@
 #include "cli/mpi/ranks.h"
 
 #include <mpi.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -8,8 +9,10 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "cli/args/exit_codes.h"
-#include "cli/mpi/child.h"
+#include "cli/files/child.h"
 
 namespace quern::cli::mpi {
 namespace {
@@ -75,7 +78,14 @@ std::vector<std::string> split(const std::vector<char>& bytes) {
   return words;
 }
 
-Finished end_of(const Child& child) { return {child.code(), child.text(), child.messages()}; }
+/// What it said, and a sentence where a signal ended it.
+Finished end_of(const Child& child) {
+  std::string messages = child.messages();
+  if (child.signal() != 0)
+    messages += fmt::format("quern: its process was ended by signal {}{}\n", child.signal(),
+                            child.signal() == SIGKILL ? "; if memory ran out, fewer ranks a node need less" : "");
+  return {child.code(), child.text(), messages};
+}
 
 Finished run(const std::vector<std::string>& words) {
   try {

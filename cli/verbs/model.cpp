@@ -23,14 +23,26 @@ void print_info(const surrogate::Model& model, std::span<const std::uint8_t> byt
     out["sha256"] = id;
     out["inputs"] = model.inputs;
     out["bounds"] = {model.least_bound, model.largest_bound};
-    for (const auto& codec : model.codecs) out["codecs"][codec.codec] = codec.version;
+    out["codecs"] = Json::object();
+    out["peers"] = Json::array();
+    for (const auto& codec : model.codecs) {
+      if (codec.foreign) {
+        out["peers"].push_back(codec.codec);
+      } else {
+        out["codecs"][codec.codec] = codec.version;
+      }
+    }
     out["record"] = record.is_discarded() ? Json(nullptr) : record;
     print_json(out);
     return;
   }
   std::string text = fmt::format("{}: {} bytes, SHA-256 {}\n  relative bounds {:.3g} to {:.3g}, {} inputs\n", name,
                                  bytes.size(), id, model.least_bound, model.largest_bound, model.inputs);
-  for (const auto& codec : model.codecs) text += fmt::format("  codec {} version {}\n", codec.codec, codec.version);
+  for (const auto& codec : model.codecs) {
+    const std::string experts = codec.experts.size() > 1 ? fmt::format(", {} experts", codec.experts.size()) : "";
+    text += codec.foreign ? fmt::format("  peer {}{}\n", codec.codec, experts)
+                          : fmt::format("  codec {} version {}{}\n", codec.codec, codec.version, experts);
+  }
   if (record.is_object()) {
     if (record.contains("runs")) text += fmt::format("  trained on {} runs", record["runs"].dump());
     if (record.contains("sha256")) text += fmt::format(" of {} arrays", record["sha256"].size());

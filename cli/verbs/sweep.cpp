@@ -19,6 +19,8 @@
 #include "cli/files/memory.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/messages.h"
+#include "cli/peers/run_peer.h"
+#include "cli/peers/shipped.h"
 #include "cli/verbs/verbs.h"
 #include "surrogate/calibrate.h"
 #include "surrogate/features.h"
@@ -29,13 +31,45 @@
 namespace quern::cli {
 namespace {
 
+using surrogate::kForeignVersion;
 using surrogate::Run;
+
+/// A peer and how it is run here.
+struct UsablePeer {
+  std::string name;
+  Peer::Way way;
+};
 
 struct Sweep {
   const BenchArgs& args;
   std::set<std::string> done;
+  std::vector<UsablePeer> peers = {};
   int csv = -1;
+
+  bool wants(const std::string& codec) const {
+    return args.codecs.empty() || std::find(args.codecs.begin(), args.codecs.end(), codec) != args.codecs.end();
+  }
 };
+
+/// The peers that are asked for, each with a tool that is there. Names that are used twice, or that nothing has, are
+/// refused.
+std::vector<UsablePeer> usable_peers(const BenchArgs& args) {
+  std::vector<UsablePeer> out;
+  std::set<std::string> names;
+  for (const ArrayCodec* codec : builtin_codecs().all()) names.insert(codec->info().name);
+  for (const std::string& text : args.peers) {
+    const Peer peer = peer_of(text);
+    if (!names.insert(peer.name).second)
+      fail(Exit::usage, fmt::format("--peer {}: that name is taken; give the peer another", peer.name));
+    const bool wanted =
+        args.codecs.empty() || std::find(args.codecs.begin(), args.codecs.end(), peer.name) != args.codecs.end();
+    if (wanted) out.push_back({peer.name, usable_way(peer)});
+  }
+  for (const std::string& name : args.codecs)
+    if (!names.contains(name))
+      fail(Exit::usage, fmt::format("--codec {}: no such codec or peer; see quern list codecs", name));
+  return out;
+}
 
 std::string key_of(const std::string& digest, const std::string& codec, double bound) {
   return fmt::format("{} {} {:.6g}", digest, codec, bound);
@@ -62,6 +96,23 @@ void append(const Sweep& sweep, const Run& run) {
     fail_errno(sweep.args.csv, "write");
 }
 
+struct Subject {
+  const InputArray& input;
+  ArrayView array;
+  const surrogate::Features& features;
+  Buffer& decoded;
+};
+
+/// Writes the run, and a line of what came of it.
+void finish(const Sweep& sweep, const Subject& subject, const Run& run, const std::string& message) {
+  append(sweep, run);
+  if (sweep.args.run.quiet) return;
+  const bool ok = run.status == "ok";
+  print_note(fmt::format("{}: {} {:.3g}: {}{}{}", subject.input.label, run.codec, run.bound_rel,
+                         ok ? fmt::format("{} bytes", run.stream_bytes) : run.status, message.empty() ? "" : ": ",
+                         message));
+}
+
 Execution one_thread(const BenchArgs& args) {
   Execution execution;
   execution.threads = 1;
@@ -69,12 +120,19 @@ Execution one_thread(const BenchArgs& args) {
   return execution;
 }
 
-struct Subject {
-  const InputArray& input;
-  ArrayView array;
-  const surrogate::Features& features;
-  Buffer& decoded;
-};
+/// Fills in how far what came back is from the original.
+Status score(const Subject& subject, const Execution& execution, Run& run) {
+  QualityOptions quality;
+  quality.validity.fill_bits = subject.input.fill_bits;
+  quality.autocorrelation_lags = 1;
+  const ArrayView back{subject.decoded.data(), subject.array.dtype, subject.array.shape};
+  QUERN_ASSIGN_OR_RETURN(const Quality found, measure_quality(subject.array, back, quality, execution));
+  run.psnr_db = found.psnr_db;
+  run.ssim = found.ssim;
+  run.max_error = found.max_error;
+  if (!found.error_autocorrelation.empty()) run.autocorrelation = found.error_autocorrelation.front();
+  return {};
+}
 
 /// Fills the measured part of a run.
 Status measure(const Subject& subject, const CompressOptions& options, const Execution& execution, Run& run) {
@@ -93,15 +151,7 @@ Status measure(const Subject& subject, const CompressOptions& options, const Exe
   QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, back, builtin_codecs(), execution));
   (void)done;
   run.decompress_seconds = surrogate::process_seconds() - began;
-  QualityOptions quality;
-  quality.validity.fill_bits = subject.input.fill_bits;
-  quality.autocorrelation_lags = 1;
-  QUERN_ASSIGN_OR_RETURN(const Quality found, measure_quality(subject.array, back, quality, execution));
-  run.psnr_db = found.psnr_db;
-  run.ssim = found.ssim;
-  run.max_error = found.max_error;
-  if (!found.error_autocorrelation.empty()) run.autocorrelation = found.error_autocorrelation.front();
-  return {};
+  return score(subject, execution, run);
 }
 
 void sweep_bounds(Sweep& sweep, const Subject& subject, const ArrayCodec& codec, Run run) {
@@ -122,10 +172,39 @@ void sweep_bounds(Sweep& sweep, const Subject& subject, const ArrayCodec& codec,
     one.inputs = surrogate::inputs_for(subject.features, bound == 0 ? surrogate::kLosslessBound : bound);
     const Status status = measure(subject, options, one_thread(sweep.args), one);
     one.status = status.ok() ? "ok" : status_name(status.code());
-    append(sweep, one);
-    if (!sweep.args.run.quiet)
-      print_note(fmt::format("{}: {} {:.3g}: {}", subject.input.label, run.codec, bound,
-                             status.ok() ? fmt::format("{} bytes", one.stream_bytes) : status.text()));
+    finish(sweep, subject, one, status.ok() ? "" : status.text());
+  }
+}
+
+void sweep_peer(Sweep& sweep, const Subject& subject, const UsablePeer& peer, PeerRunner& runner, Run run) {
+  run.codec = peer.name;
+  run.codec_version = kForeignVersion;
+  for (const double bound : sweep.args.rel) {
+    if (sweep.done.contains(key_of(run.sha256, run.codec, bound))) continue;
+    Run one = run;
+    one.bound_rel = bound;
+    one.bound_abs = bound * run.range;
+    one.inputs = surrogate::inputs_for(subject.features, bound);
+    PeerResult result;
+    if (one.bound_abs > 0) {
+      one.calibration_seconds = surrogate::calibration_seconds();
+      result = runner.run(peer.way, one.bound_abs, subject.decoded);
+    } else {
+      result.status = "no_range";
+      result.message = "no two values differ: a relative bound says nothing";
+    }
+    one.status = result.status;
+    one.stream_bytes = result.stream_bytes;
+    one.compress_seconds = result.compress_seconds;
+    one.decompress_seconds = result.decompress_seconds;
+    if (result.status == "ok") {
+      const Status status = score(subject, one_thread(sweep.args), one);
+      if (!status.ok()) one.status = status_name(status.code());
+      if (one.max_error > one.bound_abs)
+        result.message = fmt::format("misses its bound: {:.6g} is {:.6g} times {:.6g}", one.max_error,
+                                     one.max_error / one.bound_abs, one.bound_abs);
+    }
+    finish(sweep, subject, one, result.message);
   }
 }
 
@@ -152,17 +231,17 @@ void sweep_file(Sweep& sweep, const std::string& path) {
       check(surrogate::extract_features(array, valid.range, input.fill_bits, one_thread(args)), Phase::encode, path);
   const Subject subject{input, array, features, decoded};
   for (const ArrayCodec* codec : builtin_codecs().all()) {
-    const std::string name = codec->info().name;
-    const auto& asked = args.codecs;
-    if (asked.empty() || std::find(asked.begin(), asked.end(), name) != asked.end())
-      sweep_bounds(sweep, subject, *codec, run);
+    if (sweep.wants(codec->info().name)) sweep_bounds(sweep, subject, *codec, run);
   }
+  if (sweep.peers.empty()) return;
+  PeerRunner runner(array);
+  for (const UsablePeer& peer : sweep.peers) sweep_peer(sweep, subject, peer, runner, run);
 }
 
 }  // namespace
 
 Exit run_sweep(const BenchArgs& args) {
-  Sweep sweep{args, runs_in(args.csv)};
+  Sweep sweep{args, runs_in(args.csv), usable_peers(args)};
   const bool fresh = access(args.csv.c_str(), F_OK) != 0;
   sweep.csv = open(args.csv.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (sweep.csv < 0) fail_errno(args.csv, "open");

@@ -34,6 +34,9 @@ Exit run_train(const TrainArgs& args) {
   add("-o", args.output);
   add("--seed", args.seed);
   add("--epochs", args.epochs);
+  add("--experts", args.experts);
+  add("--without", args.without);
+  add("--rows", args.rows);
   if (args.families) words.emplace_back("--families");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -21,6 +21,7 @@ namespace {
 struct Arguments {
   std::string runs;
   std::string output;
+  std::string rows;  ///< a file for each run that was predicted; empty: none
   bool families = false;
   TrainingOptions training;
 };
@@ -70,6 +71,58 @@ struct Errors {
   }
 };
 
+/// Each run that was predicted, one line of a CSV file. Ratios and decibels; closed: of the closed form alone.
+class RowsFile {
+ public:
+  explicit RowsFile(const std::string& path) : file_(path.empty() ? nullptr : std::fopen(path.c_str(), "w")) {
+    if (file_ != nullptr)
+      std::fputs(
+          "input,family,codec,bound_rel,ratio,ratio_predicted,ratio_low,ratio_high,ratio_closed,psnr_db,psnr_predicted,"
+          "psnr_low,psnr_high,psnr_closed,ssim,ssim_predicted,autocorrelation,autocorrelation_predicted\n",
+          file_);
+  }
+  ~RowsFile() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  RowsFile(const RowsFile&) = delete;
+  RowsFile& operator=(const RowsFile&) = delete;
+  bool good() const { return file_ != nullptr && std::ferror(file_) == 0; }
+
+  void add(const Row& row, const Prediction& p) {
+    if (file_ == nullptr) return;
+    const Run& run = row.run;
+    const double ratio = static_cast<double>(run.raw_bytes) / static_cast<double>(run.stream_bytes);
+    // A prediction is of the logarithm of the rate above the closed form's, as the row's target is.
+    const auto ratio_at = [&](double log) { return ratio * exp2_of(row.targets[kRate] - log); };
+    const Quantiles& r = p.targets[kRate];
+    std::fprintf(file_, "%s,%s,%s,%g,%.6g,%.6g,%.6g,%.6g,%.6g", run.input.c_str(), row.family.c_str(),
+                 run.codec.c_str(), run.bound_rel, ratio, ratio_at(r.middle), ratio_at(r.high), ratio_at(r.low),
+                 ratio_at(0));
+    if (row.known[kPsnr]) {
+      const double base = *run.psnr_db - row.targets[kPsnr];
+      const Quantiles& q = p.targets[kPsnr];
+      std::fprintf(file_, ",%.6g,%.6g,%.6g,%.6g,%.6g", *run.psnr_db, base + q.middle, base + q.low, base + q.high,
+                   base);
+    } else {
+      std::fputs(",,,,,", file_);
+    }
+    if (row.known[kSsim]) {
+      const double base = base_of(run.inputs, kBaseSsim);
+      std::fprintf(file_, ",%.6g,%.6g", *run.ssim, 1 + kSsimFloor - exp2_of(base + p.targets[kSsim].middle));
+    } else {
+      std::fputs(",,", file_);
+    }
+    if (row.known[kAutocorrelation]) {
+      std::fprintf(file_, ",%.6g,%.6g\n", *run.autocorrelation, p.targets[kAutocorrelation].middle);
+    } else {
+      std::fputs(",,\n", file_);
+    }
+  }
+
+ private:
+  std::FILE* file_;
+};
+
 std::map<std::string, std::vector<const Row*>> by_codec(const std::vector<Row>& rows) {
   std::map<std::string, std::vector<const Row*>> out;
   for (const Row& row : rows) out[row.run.codec].push_back(&row);
@@ -101,7 +154,7 @@ std::string record_of(const RunsTable& table, const Arguments& args, const std::
   return out + "]}";
 }
 
-int train(const RunsTable& table, const Arguments& args) {
+int train(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
   Model model;
   model.inputs_version = kInputsVersion;
   model.inputs = static_cast<std::uint32_t>(input_count());
@@ -111,7 +164,11 @@ int train(const RunsTable& table, const Arguments& args) {
     model.codecs.push_back(train_network(rows, args.training));
     Errors later;
     for (const Row* row : rows) {
-      if (row->part == Part::test) later.add(*row, predict(model.codecs.back(), row->run.inputs));
+      if (row->part == Part::test) {
+        const Prediction p = predict(model.codecs.back(), row->run.inputs);
+        later.add(*row, p);
+        rows_file.add(*row, p);
+      }
       if (row->run.bound_rel <= 0) continue;
       model.least_bound = std::min(model.least_bound, row->run.bound_rel);
       model.largest_bound = std::max(model.largest_bound, row->run.bound_rel);
@@ -135,7 +192,7 @@ int train(const RunsTable& table, const Arguments& args) {
 }
 
 /// Trains once for each family without it, and tests on it.
-int test_families(const RunsTable& table, const Arguments& args) {
+int test_families(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
   std::set<std::string> families;
   for (const Row& row : table.rows) families.insert(row.family);
   std::map<std::string, Errors> all;
@@ -151,6 +208,7 @@ int test_families(const RunsTable& table, const Arguments& args) {
         if (row->family != family) continue;
         const Prediction p = predict(model, row->run.inputs);
         errors.add(*row, p);
+        rows_file.add(*row, p);
         if (family != "made") all[codec].add(*row, p);
       }
       std::printf("without %-10s %-9s %s\n", family.c_str(), codec.c_str(), errors.text().c_str());
@@ -175,6 +233,22 @@ int run(int argc, char** argv) {
       args.training.seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--epochs" && has_value) {
       args.training.epochs = std::max(1, std::atoi(argv[++i]));
+    } else if (word == "--experts" && has_value) {
+      const int experts = std::atoi(argv[++i]);
+      if (experts < 1 || experts > static_cast<int>(kMostExperts)) {
+        std::fprintf(stderr, "quern: --experts %s: use 1 to %zu\n", argv[i], kMostExperts);
+        return 1;
+      }
+      args.training.experts = static_cast<std::size_t>(experts);
+    } else if (word == "--without" && has_value) {
+      const std::string part = argv[++i];
+      if (part != "levels" && part != "hidden") {
+        std::fprintf(stderr, "quern: --without %s: use levels or hidden\n", part.c_str());
+        return 1;
+      }
+      (part == "levels" ? args.training.without_levels : args.training.without_hidden) = true;
+    } else if (word == "--rows" && has_value) {
+      args.rows = argv[++i];
     } else if (word == "--families") {
       args.families = true;
     } else {
@@ -192,7 +266,13 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "quern: %s\n", problem.c_str());
     return 1;
   }
-  return args.families ? test_families(table, args) : train(table, args);
+  RowsFile rows(args.rows);
+  const int result = args.families ? test_families(table, args, rows) : train(table, args, rows);
+  if (!args.rows.empty() && !rows.good()) {
+    std::fprintf(stderr, "quern: %s: cannot be written\n", args.rows.c_str());
+    return 2;
+  }
+  return result;
 }
 
 }  // namespace

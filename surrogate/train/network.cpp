@@ -14,21 +14,47 @@ constexpr double kPi = 3.14159265358979323846;
 /// A unit of each target in the loss.
 constexpr std::array<double, kTargets> kUnits{0.3, 3, 1, 0.2, 0.2, 0.5, 0.5};
 
-struct Network : torch::nn::Module {
-  torch::nn::Linear first, second, last, direct;
+constexpr int kOutputs = 3 * static_cast<int>(kTargets);
 
-  explicit Network(int inputs)
+struct Network : torch::nn::Module {
+  torch::nn::Linear first, second, gate;
+  std::vector<torch::nn::Linear> last, direct;  ///< of each expert
+  bool hidden;
+
+  Network(int inputs, const TrainingOptions& options)
       : first(register_module("first", torch::nn::Linear(inputs, kHidden))),
         second(register_module("second", torch::nn::Linear(kHidden, kHidden))),
-        last(register_module("last", torch::nn::Linear(kHidden, 3 * static_cast<int>(kTargets)))),
-        direct(register_module("direct", torch::nn::Linear(inputs, 3 * static_cast<int>(kTargets)))) {
+        gate(nullptr),
+        hidden(!options.without_hidden) {
     torch::NoGradGuard guard;
-    last->weight.mul_(0.3);
-    direct->weight.mul_(0.1);
+    for (std::size_t e = 0; e < options.experts; ++e) {
+      const std::string number = e == 0 ? "" : std::to_string(e);
+      last.push_back(register_module("last" + number, torch::nn::Linear(kHidden, kOutputs)));
+      direct.push_back(register_module("direct" + number, torch::nn::Linear(inputs, kOutputs)));
+      last.back()->weight.mul_(0.3);
+      direct.back()->weight.mul_(0.1);
+      if (!hidden) {
+        last.back()->weight.zero_();
+        last.back()->bias.zero_();
+      }
+    }
+    if (options.experts > 1)
+      gate = register_module("gate", torch::nn::Linear(inputs, static_cast<std::int64_t>(options.experts)));
   }
   torch::Tensor forward(const torch::Tensor& x) {
     const auto rectified = [](const torch::Tensor& h) { return torch::max(h, h * 0.125); };
-    return last->forward(rectified(second->forward(rectified(first->forward(x))))) + direct->forward(x);
+    const torch::Tensor h = rectified(second->forward(rectified(first->forward(x))));
+    const auto expert = [&](std::size_t e) {
+      return hidden ? last[e]->forward(h) + direct[e]->forward(x) : direct[e]->forward(x);
+    };
+    if (last.size() == 1) return expert(0);
+    const torch::Tensor shares = torch::softmax(gate->forward(x), 1);
+    torch::Tensor out;
+    for (std::size_t e = 0; e < last.size(); ++e) {
+      const torch::Tensor part = shares.select(1, static_cast<std::int64_t>(e)).unsqueeze(1) * expert(e);
+      out = e == 0 ? part : out + part;
+    }
+    return out;
   }
 };
 
@@ -73,7 +99,7 @@ torch::Tensor loss_of(const torch::Tensor& out, const Batch& batch) {
   return (loss * batch.known).sum() / batch.known.sum().clamp_min(1);
 }
 
-void set_scales(const std::vector<const Row*>& rows, CodecModel& model) {
+void set_scales(const std::vector<const Row*>& rows, bool without_levels, CodecModel& model) {
   const std::size_t inputs = rows.front()->run.inputs.size();
   model.mean.assign(inputs, 0);
   model.scale.assign(inputs, 0);
@@ -85,12 +111,15 @@ void set_scales(const std::vector<const Row*>& rows, CodecModel& model) {
     for (const Row* row : rows) squares += (row->run.inputs[i] - mean) * (row->run.inputs[i] - mean);
     const double deviation = std::sqrt(squares / static_cast<double>(rows.size()));
     model.mean[i] = static_cast<float>(mean);
-    model.scale[i] = deviation > 1e-4 ? static_cast<float>(1 / deviation) : 0.0F;
+    const bool used = !(without_levels && is_of_levels(i));
+    model.scale[i] = used && deviation > 1e-4 ? static_cast<float>(1 / deviation) : 0.0F;
   }
 }
 
-/// `unit` gives the rows of the last layers back the size of their targets.
-Layer layer_of(const torch::nn::Linear& linear, bool outputs) {
+enum class Outputs { none, targets };
+
+/// Rows of targets get the size of their targets back, which the loss has in units.
+Layer layer_of(const torch::nn::Linear& linear, Outputs outputs) {
   Layer layer;
   layer.rows = static_cast<std::uint32_t>(linear->weight.size(0));
   layer.columns = static_cast<std::uint32_t>(linear->weight.size(1));
@@ -98,7 +127,7 @@ Layer layer_of(const torch::nn::Linear& linear, bool outputs) {
   const auto bias = linear->bias.detach().contiguous();
   layer.weights.assign(weight.data_ptr<float>(), weight.data_ptr<float>() + weight.numel());
   layer.bias.assign(bias.data_ptr<float>(), bias.data_ptr<float>() + bias.numel());
-  for (std::size_t r = 0; outputs && r < layer.rows; ++r) {
+  for (std::size_t r = 0; outputs == Outputs::targets && r < layer.rows; ++r) {
     const auto unit = static_cast<float>(kUnits[r / 3]);
     layer.bias[r] *= unit;
     for (std::size_t c = 0; c < layer.columns; ++c) layer.weights[r * layer.columns + c] *= unit;
@@ -143,11 +172,14 @@ CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOpti
   CodecModel model;
   model.codec = rows.front()->run.codec;
   model.version = static_cast<std::uint16_t>(rows.front()->run.codec_version);
+  model.foreign = rows.front()->run.codec_version == kForeignVersion;
+  for (const Row* row : rows)
+    if (model.foreign) model.types |= std::uint32_t{1} << static_cast<unsigned>(row->dtype);
   if (training.empty()) training = rows;
-  set_scales(training, model);
+  set_scales(training, options.without_levels, model);
   torch::set_num_threads(1);
   torch::manual_seed(options.seed);
-  Network network(static_cast<int>(model.mean.size()));
+  Network network(static_cast<int>(model.mean.size()), options);
   const Batch batch = batch_of(training, model);
   constexpr double kStep = 4e-3;
   torch::optim::AdamW optimizer(network.parameters(), torch::optim::AdamWOptions(kStep).weight_decay(0.05));
@@ -160,8 +192,11 @@ CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOpti
     loss_of(network.forward(noisy.inputs), noisy).backward();
     optimizer.step();
   }
-  model.layers = {layer_of(network.first, false), layer_of(network.second, false), layer_of(network.last, true),
-                  layer_of(network.direct, true)};
+  model.hidden = {layer_of(network.first, Outputs::none), layer_of(network.second, Outputs::none)};
+  for (std::size_t e = 0; e < network.last.size(); ++e)
+    model.experts.push_back(
+        {layer_of(network.last[e], Outputs::targets), layer_of(network.direct[e], Outputs::targets)});
+  if (network.last.size() > 1) model.gate = layer_of(network.gate, Outputs::none);
   set_usual_distance(training, model);
   widen(intervals, model);
   return model;

@@ -11,6 +11,9 @@ namespace quern::surrogate {
 struct TrainingOptions {
   int epochs = 500;
   std::uint64_t seed = 1;
+  std::size_t experts = 1;
+  /// For ablations: inputs of coarse levels do not count; hidden layers give nothing, the direct path alone is left.
+  bool without_levels = false, without_hidden = false;
 };
 
 /// Trains on rows of Part::train and widens the intervals on those of Part::intervals, so that four in five hold the

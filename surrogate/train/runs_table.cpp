@@ -38,6 +38,9 @@ bool set_targets(Row& row) {
   const Run& run = row.run;
   const auto shape = Shape::parse(run.shape);
   if (!shape.ok() || shape->elems() == 0 || run.stream_bytes == 0 || run.inputs.size() != input_count()) return false;
+  const auto dtype = parse_dtype(run.dtype);
+  if (!dtype) return false;
+  row.dtype = *dtype;
   const double elems = static_cast<double>(shape->elems());
   const double bits = 8 * static_cast<double>(run.stream_bytes) / elems;
   set_target(row, kRate, log2_of(bits) - base_of(run.inputs, rate_base(run.codec)), 8);
@@ -49,8 +52,8 @@ bool set_targets(Row& row) {
   }
   if (run.calibration_seconds > 0) {
     const double unit = run.calibration_seconds * elems * 1e-6;
-    set_target(row, kCompressTime, log2_of(run.compress_seconds / unit), 40);
-    set_target(row, kDecompressTime, log2_of(run.decompress_seconds / unit), 40);
+    if (run.compress_seconds > 0) set_target(row, kCompressTime, log2_of(run.compress_seconds / unit), 40);
+    if (run.decompress_seconds > 0) set_target(row, kDecompressTime, log2_of(run.decompress_seconds / unit), 40);
   }
   return true;
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <quern/dtype.h>
+
 #include "surrogate/inputs.h"
 #include "surrogate/model.h"
 #include "surrogate/runs.h"
@@ -19,6 +21,7 @@ struct Row {
   std::string family;  ///< the application: the name up to its first '-'
   std::string series;  ///< the name up to its step
   long step = 0;
+  DType dtype = DType::f32;
   Part part = Part::train;
   std::array<double, kTargets> targets{};
   std::array<bool, kTargets> known{};

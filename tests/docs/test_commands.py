@@ -132,7 +132,7 @@ class Commands(unittest.TestCase):
         lines = [(block, line) for block in found for line in commands(block)]
         self.assertGreater(len(lines), 7)
         for block, line in lines:
-            if has_training or "my.qmodel" not in line:
+            if has_training or ".qmodel" not in line:
                 self.run_line(block, line)
 
     def test_examples_of_help_are_read(self):

@@ -5,6 +5,7 @@
 
 #include <quern/estimate.h>
 
+#include "surrogate/model.h"
 #include "tests/unit_surrogate/fields.h"
 
 namespace quern {
@@ -132,6 +133,31 @@ TEST(Estimator, Integers_UnderOne_AreExact) {
     if (e.bound.kind == BoundKind::abs) {
       EXPECT_EQ(e.psnr_db.has_value(), e.bound.value > 1);
     }
+}
+
+TEST(Estimator, PeersOfAModel_StandBesideTheCodecs) {
+  surrogate::Model model = surrogate::read_model(surrogate::builtin_model()).value();
+  model.codecs.push_back(*model.by_name("stencil"));
+  model.codecs.back().codec = "theirs";
+  model.codecs.back().version = 0;
+  model.codecs.back().foreign = true;
+  model.codecs.back().types = 1U << static_cast<unsigned>(DType::f32);
+  const auto bytes = surrogate::write_model(model);
+  const std::vector<float> values = waves(20, 64, 64, 0.02);
+  EstimateOptions options;
+  options.bounds = {{BoundKind::rel, 1e-3}};
+  options.codecs = {"theirs", "stencil"};
+  options.model = bytes;
+  const auto found = builtin_estimator().estimate(view(values, "20x64x64"), options, Execution{});
+  ASSERT_TRUE(found.ok()) << found.status().text();
+  ASSERT_EQ(found->estimates.size(), 2U);
+  EXPECT_EQ(found->estimates[0].ratio.value, found->estimates[1].ratio.value);
+  const std::vector<double> doubles(values.begin(), values.end());
+  const auto other = builtin_estimator().estimate({doubles.data(), DType::f64, Shape::parse("20x64x64").value()},
+                                                  options, Execution{});
+  ASSERT_TRUE(other.ok()) << other.status().text();
+  ASSERT_EQ(other->estimates.size(), 1U);
+  EXPECT_EQ(other->estimates[0].codec, "stencil");
 }
 
 TEST(Estimator, WhatCannotBeMeant_IsRefused) {

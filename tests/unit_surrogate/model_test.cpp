@@ -47,6 +47,58 @@ TEST(Model, WrittenAgain_HasTheSameBytes) {
   EXPECT_TRUE(std::equal(again.begin(), again.end(), builtin_model().begin(), builtin_model().end()));
 }
 
+/// The model that ships with a peer and experts added: what version 2 holds.
+Model with_a_peer() {
+  Model model = read_model(builtin_model()).value();
+  CodecModel peer = model.codecs.front();
+  peer.codec = "sz3";
+  peer.version = 0;
+  peer.foreign = true;
+  peer.types = 1U << static_cast<unsigned>(DType::f32);
+  peer.experts.push_back(peer.experts.front());
+  for (float& weight : peer.experts.back().last.bias) weight += 1;
+  peer.gate.rows = 2;
+  peer.gate.columns = model.inputs;
+  peer.gate.weights.assign(2 * model.inputs, 0.0F);
+  peer.gate.bias = {0, 0};
+  model.codecs.push_back(std::move(peer));
+  return model;
+}
+
+TEST(Model, WithPeersAndExperts_ComesBack) {
+  const auto bytes = write_model(with_a_peer());
+  EXPECT_EQ(bytes[8], 2);
+  const auto back = read_model(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  const CodecModel& peer = back->codecs.back();
+  EXPECT_TRUE(peer.foreign);
+  EXPECT_EQ(peer.experts.size(), 2U);
+  const auto again = write_model(*back);
+  EXPECT_TRUE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+}
+
+TEST(Model, AnEvenGate_GivesTheMeanOfItsExperts) {
+  const Model model = with_a_peer();
+  const std::vector<double> inputs(model.inputs, 0.5);
+  const Prediction one = predict(model.codecs.front(), inputs);
+  const Prediction two = predict(model.codecs.back(), inputs);
+  for (std::size_t t = 0; t < kTargets; ++t) EXPECT_NEAR(two.targets[t].middle, one.targets[t].middle + 0.5, 1e-6) << t;
+}
+
+TEST(Model, OfVersion2_CutOrTurned_IsRefused) {
+  const auto whole = write_model(with_a_peer());
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 7)
+    EXPECT_FALSE(read_model(std::span(whole).first(size)).ok()) << size;
+  Model model = with_a_peer();
+  model.codecs.back().gate.rows = 1;
+  model.codecs.back().gate.weights.resize(model.inputs);
+  model.codecs.back().gate.bias.resize(1);
+  EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+  model = with_a_peer();
+  model.codecs.back().experts.clear();
+  EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+}
+
 TEST(Model, CutAnywhere_IsRefused) {
   const std::vector<std::uint8_t> whole = shipped();
   for (std::size_t size = 0; size < whole.size(); size += 1 + size / 7)
@@ -64,7 +116,7 @@ TEST(Model, AnyChangedByte_IsRefused) {
 
 TEST(Model, OfANewerVersion_SaysSo) {
   std::vector<std::uint8_t> bytes = shipped();
-  bytes[8] = 2;
+  bytes[8] = kModelVersion + 1;
   EXPECT_EQ(read_model(bytes).status().code(), StatusCode::unsupported_version);
 }
 

@@ -1,21 +1,22 @@
-#include "cli/mpi/child.h"
+// fork and exec; what it prints goes to files without names.
+#include "cli/files/child.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
-#include <fmt/format.h>
-
 #include "cli/args/exit_codes.h"
 #include "cli/files/file_names.h"
 #include "cli/files/safe_file.h"
 
-namespace quern::cli::mpi {
+namespace quern::cli {
+
 std::string quern_program() {
   std::array<char, 4096> self;
   const ssize_t length = readlink("/proc/self/exe", self.data(), self.size());
@@ -35,16 +36,16 @@ Child::Child(const std::vector<std::string>& words) : text_(open_spool_file()), 
   id_ = fork();
   if (id_ < 0) fail_errno("a process", "make");
   if (id_ != 0) return;
-  // Whatever ends the rank ends its quern, whose handlers then remove what is half written.
+  // Whatever ends this program ends that one, whose handlers then remove what is half written.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(static_cast<int>(Exit::interrupted));
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_DFL);
   const int empty = open("/dev/null", O_RDONLY);
   dup2(empty, STDIN_FILENO);
   dup2(text_, STDOUT_FILENO);
   dup2(messages_, STDERR_FILENO);
   execvp(arguments.front(), arguments.data());
-  const std::string why = "quern: cannot be run: " + errno_text(errno) + "\n";
+  const std::string why = words.front() + ": cannot be run: " + errno_text(errno) + "\n";
   static_cast<void>(!write(STDERR_FILENO, why.data(), why.size()));
   _exit(static_cast<int>(Exit::resource));
 }
@@ -62,20 +63,21 @@ bool Child::has_ended(bool wait) {
   if (id_ < 0) return true;
   int status = 0;
   pid_t done = 0;
+  rusage used{};
   do {
-    done = waitpid(id_, &status, wait ? 0 : WNOHANG);
+    done = wait4(id_, &status, wait ? 0 : WNOHANG, &used);
   } while (done < 0 && errno == EINTR);
   if (done == 0) return false;
   id_ = -1;
   code_ = static_cast<int>(Exit::resource);
   if (done > 0 && WIFEXITED(status)) code_ = WEXITSTATUS(status);
-  if (done > 0 && WIFSIGNALED(status))
-    ended_by_ = fmt::format("quern: its process was ended by signal {}{}\n", WTERMSIG(status),
-                            WTERMSIG(status) == SIGKILL ? "; if memory ran out, fewer ranks a node need less" : "");
+  if (done > 0 && WIFSIGNALED(status)) signal_ = WTERMSIG(status);
+  for (const timeval& part : {used.ru_utime, used.ru_stime})
+    seconds_ += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
   return true;
 }
 
 std::string Child::text() const { return read_spool_file(text_); }
-std::string Child::messages() const { return read_spool_file(messages_) + ended_by_; }
+std::string Child::messages() const { return read_spool_file(messages_); }
 
-}  // namespace quern::cli::mpi
+}  // namespace quern::cli

@@ -1,4 +1,4 @@
-// Runs quern as a process of its own and keeps what it prints.
+// Runs a program as a process of its own and keeps what it prints.
 #pragma once
 
 #include <sys/types.h>
@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-namespace quern::cli::mpi {
+namespace quern::cli {
 
 /// The quern beside this program; else the one that PATH finds.
 std::string quern_program();
 
 class Child {
  public:
-  /// Throws CliError (resource) where no process can be made.
+  /// Starts words[0], which PATH finds where it holds no slash; its standard input is empty. No shell reads the words.
+  /// Throws CliError (resource) where no process can be made; a program that cannot be run ends with code 5.
   explicit Child(const std::vector<std::string>& words);
   /// Ends it when it still runs.
   ~Child();
@@ -24,7 +25,11 @@ class Child {
   bool has_ended(bool wait);
   /// Once it has ended: its exit code; 5 where a signal ended it.
   int code() const { return code_; }
-  /// What it printed, and a sentence where a signal ended it.
+  /// The signal that ended it; 0 where none did.
+  int signal() const { return signal_; }
+  /// Processor time that it and its own children took, in seconds.
+  double seconds() const { return seconds_; }
+  /// What it printed.
   std::string text() const;
   std::string messages() const;
 
@@ -33,7 +38,8 @@ class Child {
   int text_ = -1;
   int messages_ = -1;
   int code_ = 0;
-  std::string ended_by_;
+  int signal_ = 0;
+  double seconds_ = 0;
 };
 
-}  // namespace quern::cli::mpi
+}  // namespace quern::cli

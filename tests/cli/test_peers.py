@@ -1,0 +1,119 @@
+# quern bench --sweep with other compressors: templates, what is recorded of them, and models that know them.
+import csv
+import os
+import stat
+import subprocess
+import sys
+
+import harness
+from harness import CliTest, run, wave
+
+# A compressor of a few lines: keeps the values as multiples of twice the bound. Its first word says how it goes wrong.
+TOOL = """#!{python}
+import array, sys, zlib
+how, source, stream, output, bound = sys.argv[1:]
+if how == "fails":
+    sys.exit("no licence")
+if how == "dies":
+    import os, signal
+    os.kill(os.getpid(), signal.SIGKILL)
+values = array.array("f")
+with open(source, "rb") as f:
+    values.frombytes(f.read())
+step = 2 * float(bound) * (3 if how == "misses" else 0.999)
+codes = array.array("i", [round(v / step) for v in values])
+with open(stream, "wb") as f:
+    f.write(zlib.compress(codes.tobytes()))
+back = array.array("f", [c * step for c in codes])
+with open(output, "wb") as f:
+    f.write(back.tobytes()[:4 if how == "short" else None])
+print("seconds: 0.25 0.125")
+"""
+
+
+class Peers(CliTest):
+    def setUp(self):
+        super().setUp()
+        # Names that a shell would take apart.
+        self.tool = self.path("my tool$(x)'s.py")
+        with open(self.tool, "w") as f:
+            f.write(TOOL.format(python=sys.executable))
+        os.chmod(self.tool, os.stat(self.tool).st_mode | stat.S_IXUSR)
+        self.field = self.write("a_t0001_40x50.f32", wave(2000).tobytes())
+        self.csv = self.path("runs.csv")
+
+    def template(self, how, name=None):
+        tool = self.tool.replace("'", "\\'").replace(" ", "\\ ")
+        return f"name={name or how}: {tool} {how} {{input}} {{stream}} {{output}} {{bound}}"
+
+    def sweep(self, *words, how=("works",), bounds="1e-2,1e-3"):
+        peers = [word for h in how for word in ("--peer", self.template(h))]
+        return run("bench", "--sweep", "-q", "--csv", self.csv, "--rel", bounds, *peers, *words, self.field,
+                   env={"TMPDIR": self.folder.name})
+
+    def runs(self):
+        with open(self.csv, newline="") as f:
+            return list(csv.DictReader(f))
+
+    def test_runs_are_measured(self):
+        self.assertEqual(self.sweep("--codec", "works,lorenzo").returncode, 0)
+        rows = [r for r in self.runs() if r["codec"] == "works"]
+        self.assertEqual(len(self.runs()), 4)
+        for row in rows:
+            self.assertEqual((row["status"], row["codec_version"]), ("ok", "0"))
+            self.assertEqual((float(row["compress_seconds"]), float(row["decompress_seconds"])), (0.25, 0.125))
+            self.assertLessEqual(float(row["max_error"]), float(row["bound_abs"]))
+            self.assertGreater(float(row["psnr_db"]), 40)
+        self.assertEqual([f for f in self.files() if f.startswith("quern-peer")], [])
+        # Nothing is made again.
+        before = self.runs()
+        self.assertEqual(self.sweep("--codec", "works,lorenzo").returncode, 0)
+        self.assertEqual(self.runs(), before)
+
+    def test_failures_are_runs(self):
+        self.assertEqual(self.sweep("--codec", "fails,dies,short,misses", how=("fails", "dies", "short", "misses")).returncode, 0)
+        status = {r["codec"]: r["status"] for r in self.runs()}
+        self.assertEqual(status, {"fails": "compress_exit_1", "dies": "compress_ended_by_signal_9", "short": "wrong_size",
+                                  "misses": "ok"})
+        for row in self.runs():
+            if row["codec"] == "misses":
+                self.assertGreater(float(row["max_error"]), float(row["bound_abs"]))
+
+    def test_what_cannot_be_meant_is_refused(self):
+        base = ["bench", "--sweep", "--csv", self.csv, self.field]
+        self.refused(1, "that name is taken", *base, "--peer", self.template("works", "stencil"))
+        self.refused(1, "that name is taken", *base, "--peer", self.template("works"), "--peer", self.template("works"))
+        self.refused(1, "nosuch was not found", *base, "--peer", "name=x: nosuch {input} {stream} {output} {bound}")
+        self.refused(1, "{bound} is missing", *base, "--peer", "name=x: cp {input} {stream} {output}")
+        self.refused(1, "no such codec or peer", *base, "--codec", "stencli")
+        self.refused(1, "goes with --sweep", "bench", "--peer", self.template("works"), self.field)
+        self.assertFalse(os.path.exists(self.csv))
+
+    def test_a_model_knows_them(self):
+        trainer = os.path.join(os.path.dirname(os.path.realpath(harness.QUERN)), "quern-train")
+        if not os.path.exists(trainer):
+            self.skipTest("this build has no quern-train")
+        for step in range(1, 4):
+            self.field = self.write(f"a_t000{step}_40x50.f32", wave(2000, seed=step).tobytes())
+            self.assertEqual(self.sweep("--codec", "works,lorenzo", bounds="1e-1,3e-2,1e-2,3e-3,1e-3").returncode, 0)
+        model = self.path("m.qmodel")
+        self.ok("train", "quality", "--runs", self.csv, "-o", model, "--epochs", 400, "--experts", 2, "--rows", self.path("rows.csv"))
+        info = self.json(self.ok("model", "info", model, "--json"))
+        self.assertEqual(info["peers"], ["works"])
+        found = self.json(self.ok("estimate", "--model", model, "--codec", "all", "--at", "1e-2", "--json", self.field))
+        by_codec = {e["codec"]: e for e in found["estimates"]}
+        self.assertEqual(set(by_codec), {"works", "lorenzo"})
+        true = [r for r in self.runs() if r["codec"] == "works" and float(r["bound_rel"]) == 1e-2][-1]
+        ratio = int(true["raw_bytes"]) / int(true["stream_bytes"])
+        self.assertLess(abs(by_codec["works"]["ratio"] / ratio - 1), 0.5)
+        # Of types that no run was of nothing is said.
+        ints = self.write("b_40x50.i32", bytes(8000))
+        found = self.json(self.ok("estimate", "--model", model, "--json", ints))
+        self.assertNotIn("works", {e["codec"] for e in found["estimates"]})
+        with open(self.path("rows.csv"), newline="") as f:
+            rows = list(csv.DictReader(f))
+        self.assertEqual({r["codec"] for r in rows}, {"works", "lorenzo"})
+
+
+if __name__ == "__main__":
+    harness.main()
