@@ -77,6 +77,14 @@ AROUND = {
         "const uint64_t shape[] = {64, 128, 128}; quern_context* context; quern_array field;\n"
         "quern_context_create(NULL, &context); quern_array_init(&field, QUERN_F32, 3, shape, values);\n"
         "%s\nquern_context_destroy(context); return count == 0; }\n",
+    ("docs/estimate.md", 1):
+        "#include <quern/quern.h>\n"
+        "static float values[64 * 128 * 128];\n"
+        "int main(void) {\n"
+        "const uint64_t shape[] = {64, 128, 128}; quern_context* context; quern_params* params; quern_array field;\n"
+        "quern_context_create(NULL, &context); quern_params_create(&params);\n"
+        "quern_array_init(&field, QUERN_F32, 3, shape, values);\n"
+        "%s\nquern_params_destroy(params); quern_context_destroy(context); return 0; }\n",
     ("docs/hdf5.md", 0):
         "#include <netcdf.h>\n#include <netcdf_filter.h>\n#include <quern/hdf5.h>\n"
         "void example(hid_t dcpl, int file, int variable);\n"

@@ -45,6 +45,11 @@ int main(void) {
   AT(quern_source, size);
   AT(quern_source, read);
   AT(quern_source, user);
+  SIZE(quern_precision);
+  AT(quern_precision, kind);
+  AT(quern_precision, value);
+  AT(quern_precision, mantissa_bits);
+  AT(quern_precision, axis);
   printf("abi . %d\n", QUERN_ABI_VERSION);
   return 0;
 }

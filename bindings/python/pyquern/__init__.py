@@ -30,12 +30,25 @@ from ._estimates import Estimate, estimate
 from ._file import File, save
 from ._file import open_file as open
 from ._tensors import TypedArray
-from .core import Quality, Report, StreamInfo, Verdict, compare, compress, compress_bound, decompress, info, verify
+from .core import (
+    Precision,
+    Quality,
+    Report,
+    StreamInfo,
+    Verdict,
+    compare,
+    compress,
+    compress_bound,
+    decompress,
+    info,
+    precision,
+    verify,
+)
 
 __all__ = ["Bound", "BoundNotMet", "Cancelled", "CorruptStream", "DeviceError", "Error", "Estimate", "File", "InvalidArgument",
-           "LibraryNotFound", "OutOfMemory", "Quality", "Report", "StreamInfo", "TypedArray", "Unsupported", "Verdict",
+           "LibraryNotFound", "OutOfMemory", "Precision", "Quality", "Report", "StreamInfo", "TypedArray", "Unsupported", "Verdict",
            "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "estimate", "info", "open",
-           "save", "verify"]
+           "precision", "save", "verify"]
 __version__ = "0.1.0"
 
 _MODULES = ("checkpoint", "dcp_convert", "torch_dcp")

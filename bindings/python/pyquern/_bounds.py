@@ -5,6 +5,8 @@ import numbers
 from typing import Any, NamedTuple
 
 KINDS = {"lossless": 0, "abs": 1, "rel": 2, "pwrel": 3, "psnr": 4, "ratio": 5}
+#: Kinds that are found from the values, and become one of those above.
+PRECISION_KINDS = ("digits", "information")
 _NAMES = {number: name for name, number in KINDS.items()}
 
 

@@ -11,7 +11,7 @@ from ._errors import LibraryNotFound, error_of
 from ._loader import load
 
 #: QUERN_ABI_VERSION of the header this file mirrors.
-ABI_VERSION = 3
+ABI_VERSION = 4
 MAX_RANK = 8
 MAX_FILLS = 255
 HOST, CUDA = 0, 1
@@ -73,10 +73,16 @@ class Source(Structure):
                 ("user", c_void_p)]
 
 
+class Precision(Structure):
+    _fields_ = [("struct_size", c_uint32), ("kind", c_int32), ("value", c_double), ("mantissa_bits", c_int32),
+                ("axis", c_uint32)]
+
+
 #: The name each struct has in quern.h.
 STRUCTS: dict[str, type[Structure]] = {
     "quern_context_desc": ContextDesc, "quern_array": Array, "quern_codec_info": CodecInfo, "quern_report": Report,
-    "quern_stream_info": StreamInfo, "quern_verdict": Verdict, "quern_quality": Quality, "quern_source": Source}
+    "quern_stream_info": StreamInfo, "quern_verdict": Verdict, "quern_quality": Quality, "quern_source": Source,
+    "quern_precision": Precision}
 
 _FUNCTIONS: dict[str, list[Any]] = {
     "context_create": [POINTER(ContextDesc), POINTER(c_void_p)],
@@ -100,6 +106,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "source_level": [c_void_p, POINTER(Source), c_uint32, POINTER(Array)],
     "verify": [c_void_p, POINTER(Array), c_void_p, c_uint64, POINTER(Verdict)],
     "compare": [c_void_p, c_void_p, POINTER(Array), POINTER(Array), POINTER(Quality)],
+    "precision_of_digits": [c_void_p, c_void_p, POINTER(Array), c_uint32, POINTER(Precision)],
+    "precision_of_information": [c_void_p, c_void_p, POINTER(Array), c_double, POINTER(Precision)],
 }
 #: Functions that return something else than a status.
 _OTHERS: dict[str, tuple[list[Any], Any]] = {

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _capi
 from ._array import ArrayLike, Bytes, Decoded, Given, empty, finished
-from ._bounds import chosen_bound
+from ._bounds import KINDS, PRECISION_KINDS, chosen_bound
 from ._calls import ProgressFunction, use_context
 from ._capi import library
 from ._chunks import advise_chunks
@@ -242,12 +242,13 @@ def open_file(file: Any, mode: str = "r", *, threads: int = 1, memory_limit: int
 
 def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = None, rel: float | None = None,
          pwrel: float | None = None, psnr: float | None = None, ratio: float | None = None, lossless: bool = False,
-         codec: str = "auto", goal: str = "ratio", fill: Any = None, metadata: bytes = b"",
-         settings: Mapping[str, object] | None = None, threads: int = 1, device: str | None = None,
-         memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Report:
+         digits: int | None = None, information: float | None = None, codec: str = "auto", goal: str = "ratio",
+         fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None, threads: int = 1,
+         device: str | None = None, memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Report:
     """Compresses an array into the .qn file at `path`, which is there whole or not at all: it is written beside, synced and
     renamed. Arguments and errors: those of compress(), and OSError."""
-    bound = chosen_bound(abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless)
+    bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless,
+                         digits=digits, information=information)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     stream, report = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,

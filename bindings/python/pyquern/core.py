@@ -13,12 +13,13 @@ import numpy as np
 
 from . import _capi
 from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, fill_elements, finished, given, target
-from ._bounds import Bound, bound_from, chosen_bound
+from ._bounds import KINDS, PRECISION_KINDS, Bound, bound_from, chosen_bound
 from ._calls import Context, ParamsKey, ProgressFunction, use_context, use_params
 from ._capi import library
 from ._errors import BoundNotMet, CorruptStream, DeviceError, InvalidArgument, Unsupported
 
-__all__ = ["Quality", "Report", "StreamInfo", "Verdict", "compare", "compress", "compress_bound", "decompress", "info", "verify"]
+__all__ = ["Precision", "Quality", "Report", "StreamInfo", "Verdict", "compare", "compress", "compress_bound", "decompress", "info",
+           "precision", "verify"]
 
 _U64, _EXTENTS = ctypes.c_uint64, _capi.Extents
 #: Most bytes of a header: 1 MiB of metadata, 1 MiB of the codec's own, and small things.
@@ -44,6 +45,16 @@ class Report:
     def ratio(self) -> float:
         """Raw bytes over stream bytes."""
         return self.input_bytes / self.output_bytes
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A bound that was found from an array's values, of kind "abs", "pwrel" or "lossless". By information: how many bits of the
+    mantissa have the share, along which axis; None where that is not known, and by digits."""
+
+    bound: Bound
+    mantissa_bits: int | None
+    axis: int | None
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,42 @@ def compress_into(array: Given, key: ParamsKey, address: int, capacity: int, *, 
                   psnr_db=report.psnr_db, ran_on="cuda" if report.ran_on == _capi.CUDA else "cpu")
 
 
+def precision_of(array: Given, asked: Bound, *, fill: Any, threads: int, memory_limit: int | None) -> Precision:
+    """The bound that keeps what `asked`, of kind "digits" or "information", wants."""
+    lib, found = library(), _sized(_capi.Precision)
+    digits = asked.kind == "digits"
+    if digits and not (asked.value.is_integer() and 1 <= asked.value <= 17):
+        raise ValueError(f"digits is {asked.value:g}: give a whole number from 1 to 17")
+    if not digits and not 0 < asked.value < 1:
+        raise ValueError(f"information is {asked.value:g}: give a share above 0 and below 1, such as 0.99")
+    key = params_key(Bound("lossless", 0.0), array, codec="auto", goal="ratio", fill=fill, metadata=b"", settings=None)
+    with use_context(threads, memory_limit) as context, use_params(key) as params:
+        if digits:
+            context.run(lib.precision_of_digits, params, byref(array.c), int(asked.value), byref(found))
+        else:
+            context.run(lib.precision_of_information, params, byref(array.c), asked.value, byref(found))
+    known = found.mantissa_bits >= 0
+    return Precision(bound_from(found.kind, found.value), found.mantissa_bits if known else None, found.axis if known else None)
+
+
+def precision(array: ArrayLike, *, digits: int | None = None, information: float | None = None, fill: Any = None, threads: int = 1,
+              memory_limit: int | None = None) -> Precision:
+    """The bound under which every valid value keeps so many significant decimal digits (1 to 17), or the bits of the mantissa
+    that have this share of the bitwise real information (above 0, below 1; Kloewer et al. 2021, doi:10.1038/s43588-021-00156-2).
+
+    Give exactly one. array: floating-point numbers, as compress() takes them. Errors: TypeError, ValueError, Unsupported
+    (integers). O(n), by information O(n * axes)."""
+    asked = chosen_bound(kinds=PRECISION_KINDS, digits=digits, information=information)
+    return precision_of(given(array), asked, fill=fill, threads=threads, memory_limit=memory_limit)
+
+
+def applied_bound(array: Given, asked: Bound, *, fill: Any, threads: int, memory_limit: int | None) -> Bound:
+    """A bound as streams have it: what digits or information ask for is found from the values."""
+    if asked.kind not in PRECISION_KINDS:
+        return asked
+    return precision_of(array, asked, fill=fill, threads=threads, memory_limit=memory_limit).bound
+
+
 def compress_bound(array: ArrayLike, *, metadata: bytes = b"") -> int:
     """Bytes that no stream of this array exceeds: raw + 256 + raw/1000 + metadata. Its values are not read. O(1)."""
     return room_for(given(array), len(metadata))
@@ -183,6 +230,7 @@ def compress_reported(array: ArrayLike, bound: Bound, *, codec: str, goal: str, 
                       progress: ProgressFunction | None) -> tuple[memoryview, Report]:
     """The stream in new memory, and the report."""
     values = given(array)
+    bound = applied_bound(values, bound, fill=fill, threads=threads, memory_limit=memory_limit)
     key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings)
     room = room_for(values, len(key[5]))
     memory = np.empty(room, np.uint8)
@@ -192,14 +240,14 @@ def compress_reported(array: ArrayLike, bound: Bound, *, codec: str, goal: str, 
 
 
 def compress(array: ArrayLike, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
-             psnr: float | None = None, ratio: float | None = None, lossless: bool = False, codec: str = "auto",
-             goal: str = "ratio", fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None,
-             threads: int = 1, device: str | None = None, memory_limit: int | None = None,
-             progress: ProgressFunction | None = None, out: Any = None) -> bytes | memoryview:
+             psnr: float | None = None, ratio: float | None = None, lossless: bool = False, digits: int | None = None,
+             information: float | None = None, codec: str = "auto", goal: str = "ratio", fill: Any = None, metadata: bytes = b"",
+             settings: Mapping[str, object] | None = None, threads: int = 1, device: str | None = None,
+             memory_limit: int | None = None, progress: ProgressFunction | None = None, out: Any = None) -> bytes | memoryview:
     """The stream of an array, which decompress(), `quern decompress` and every other interface read.
 
     Exactly one bound, which every value keeps: abs (|x - x'| <= abs), rel (of max - min over valid values), pwrel (of |x|),
-    psnr (dB), ratio (raw bytes over stream bytes), or lossless=True. NaN, Inf, -0 and fill values come back bit for bit.
+    psnr (dB), ratio (raw bytes over stream bytes), lossless=True, or one that precision() finds: digits=4, information=0.99. NaN, Inf, -0 and fill values come back bit for bit.
 
     array: 0 to 8 axes, slowest first, on the host or a CUDA device: NumPy, or anything with __array_interface__, __dlpack__,
     __array__ or the buffer protocol. Types: f2, f4, f8, i1 to i8, u1 to u8, bfloat16 of ml_dtypes or PyTorch; complex numbers
@@ -213,12 +261,14 @@ def compress(array: ArrayLike, *, abs: float | None = None, rel: float | None = 
     enough, fewer may be InvalidArgument.
 
     Errors: TypeError (no bound, two, an array of no numbers), InvalidArgument, OutOfMemory, Cancelled, DeviceError. O(n)."""
-    bound = chosen_bound(abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless)
+    bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless,
+                         digits=digits, information=information)
     if out is None:
         stream, _ = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,
                                       threads=threads, device=device, memory_limit=memory_limit, progress=progress)
         return bytes(stream)
     values, room = given(array), Bytes(out, "out", writable=True)
+    bound = applied_bound(values, bound, fill=fill, threads=threads, memory_limit=memory_limit)
     key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings)
     report = compress_into(values, key, room.address, room.size, threads=threads, device=device_of(device),
                            memory_limit=memory_limit, progress=progress)

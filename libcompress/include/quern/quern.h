@@ -74,7 +74,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 3
+#define QUERN_ABI_VERSION 4
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -509,6 +509,34 @@ typedef struct quern_quality {
  * differ by 1e-12 of their value, psnr_db by 1e-10, ssim by 1e-9. */
 QUERN_API quern_status quern_compare(quern_context* context, const quern_params* params, const quern_array* original,
                                      const quern_array* reconstructed, quern_quality* quality);
+
+/* ---- bounds from digits ------------------------------------------------------------------------------------------ */
+
+/** A bound that was found from the values of an array: what to give quern_params_set_bound. */
+typedef struct quern_precision {
+  uint32_t struct_size;
+  quern_bound_kind
+      kind; /**< QUERN_BOUND_ABS, QUERN_BOUND_PWREL, or QUERN_BOUND_LOSSLESS where no valid value differs from 0
+                              or nothing tells bits from noise; ABS where all values are of about one magnitude */
+  double value;
+  int32_t mantissa_bits; /**< by information: bits of the mantissa that have the share; -1: not known, or by digits */
+  uint32_t axis;         /**< the axis along which they were found */
+} quern_precision;
+#define QUERN_PRECISION_INIT \
+  { sizeof(quern_precision), 0, 0, -1, 0 }
+
+/** The bound under which every valid value keeps so many significant decimal digits: |x - x'| <= 5 * 10^-(digits + 1) |x|.
+ *  digits: 1 to 17. `params` (may be NULL) gives fill values; nothing else of it counts, and it is not changed. Floating
+ *  point arrays, on the host or a device, of any strides; strided ones and those on a device are copied. O(n), all threads
+ *  of the context. QUERN_ERROR_INVALID_BOUND for other digits, QUERN_ERROR_UNSUPPORTED for integers. */
+QUERN_API quern_status quern_precision_of_digits(quern_context* context, const quern_params* params,
+                                                 const quern_array* array, uint32_t digits, quern_precision* precision);
+/** The bound of rounding to the fewest bits of the mantissa that have `share` (above 0, below 1) of the bitwise real
+ *  information (Kloewer et al. 2021, doi:10.1038/s43588-021-00156-2), along the axis that needs most. Otherwise as above.
+ *  O(n * rank); does not depend on threads. */
+QUERN_API quern_status quern_precision_of_information(quern_context* context, const quern_params* params,
+                                                      const quern_array* array, double share,
+                                                      quern_precision* precision);
 
 /* ---- quality without compressing -------------------------------------------------------------------------------- */
 
