@@ -199,6 +199,7 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   if (out.precision && !out.bounds_file.empty())
     fail(Exit::usage, "--bounds: --digits and --information find a bound for each variable; give one of them");
   out.explain = raw.explain;
+  out.calibration = raw.calibration;
   out.data = read_data(raw);
   if (!out.bounds_file.empty() && !out.data.datasets.empty())
     fail(Exit::usage, "--bounds and --dataset: the bounds file names the variables, give one of them");
@@ -327,6 +328,9 @@ void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) 
     for (std::string& name : split_list(list, "--codec"))
       if (name != "all") out.codecs.push_back(std::move(name));
   out.model = raw.model;
+  out.calibration = raw.calibration;
+  if (!out.model.empty() && !out.calibration.empty())
+    fail(Exit::usage, "--calibration: is of the model that ships; leave --model out");
   out.html = read_html(raw, verb);
   out.force = raw.force;
   out.data = read_data(raw);
@@ -348,7 +352,8 @@ void read_model_verb(const RawArgs& raw, ModelArgs& out) {
 
 void read_train(const RawArgs& raw, TrainArgs& out) {
   if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality", raw.what));
-  if (raw.output.empty() && !raw.families) fail(Exit::usage, "train quality: name the model with -o MODEL");
+  if (raw.output.empty() && !raw.families && raw.test.empty())
+    fail(Exit::usage, "train quality: name the model with -o MODEL");
   out.runs = raw.runs;
   out.output = raw.output;
   if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
@@ -362,6 +367,7 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
     fail(Exit::usage, fmt::format("--without {}: use levels or hidden", raw.without));
   out.without = raw.without;
   out.rows = raw.rows;
+  out.test = raw.test;
   out.families = raw.families;
   out.force = raw.force;
 }

@@ -94,7 +94,8 @@ struct CompressArgs {
   OutputArgs output;
   bool append = false;
   bool verify = false;
-  bool explain = false;  ///< say what was expected beside what came of it
+  bool explain = false;     ///< say what was expected beside what came of it
+  std::string calibration;  ///< a file that gets both; empty: none
 };
 
 struct DecompressArgs {
@@ -155,6 +156,7 @@ struct EstimateArgs {
   bool absolute = false;                   ///< of kind abs; else rel
   std::optional<PrecisionArgs> precision;  ///< in place of `at`
   std::string model;                       ///< a file; empty: the one that ships
+  std::string calibration;                 ///< a file of real compressions that correct ratios; empty: none
   std::string html;                        ///< a report with pictures; empty: none
   bool force = false;
   DataArgs data;
@@ -176,6 +178,7 @@ struct TrainArgs {
   std::string seed, epochs, experts;
   std::string without;  ///< a part of the network that is left out, for ablations
   std::string rows;     ///< a file for the runs that were predicted; empty: none
+  std::string test;     ///< a model that is tested, and none is trained; empty: none
   bool families = false;
   bool force = false;
 };

@@ -98,6 +98,8 @@ void define_compress(CLI::App& program, RawArgs& raw) {
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
   verb.add_flag("--explain", raw.explain, "also say what was expected of each codec, and how often it was run");
+  add_value(verb, "--calibration", raw.calibration, "FILE",
+            "append estimated and measured ratio, for quern estimate --calibration; no stream changes [off]");
   verb.add_flag("--verify", raw.verify,
                 "decode again and check every element before OUT appears; --verify=fault: only check that no fault of "
                 "the machine changed what is stored, chunk by chunk, with --codec lorenzo");
@@ -212,6 +214,8 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
   add_precision(verb, raw);
   add_repeatable(verb, "--codec", raw.codec_list, "NAMES", "codecs, as in " + some_codecs(raw.codecs) + " [all]");
   add_value(verb, "--model", raw.model, "FILE", "a model that quern train quality made [the one that ships]");
+  add_value(verb, "--calibration", raw.calibration, "FILE",
+            "correct ratios by the compressions that quern compress --calibration recorded");
   add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
   verb.add_flag("-f,--force", raw.force, "replace an existing report");
   add_data(verb, raw, true);
@@ -240,6 +244,7 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "--without", raw.without, "PART",
             "levels or hidden: leave out inputs of coarse levels, or the hidden layers, to see what they give");
   add_value(train, "--rows", raw.rows, "FILE", "also write each later run beside what was predicted, as CSV");
+  add_value(train, "--test", raw.test, "MODEL", "train nothing: the errors of a model on the later runs");
   train.add_flag("--families", raw.families, "no model: the errors on each family of names that is left out");
   train.add_flag("-f,--force", raw.force, "replace an existing model");
   train.footer(

@@ -21,6 +21,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
+#include "cli/verbs/calibration.h"
 #include "cli/verbs/compress_jobs.h"
 #include "cli/verbs/encode_array.h"
 #include "cli/verbs/many_jobs.h"
@@ -143,6 +144,9 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     out.psnr_db = encoded.checked->quality.psnr_db;
     out.violations = encoded.checked->bound.violations;
   }
+  if (!args.calibration.empty() && !encoded.expected.empty() && encoded.expected.front().codec == made.codec)
+    record_compression(args.calibration, encoded.expected.front(),
+                       static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes));
   if (args.run.json) {
     Json line = to_json(out);
     line["dtype"] = dtype_name(input.meta.dtype);

@@ -46,10 +46,13 @@ bool finds_bound(const CompressOptions& options, const CompressArgs& args) {
   return args.precision && options.bound.kind != BoundKind::lossless;
 }
 
+/// What the estimator would have said is for people, or for the calibration file; it decides nothing.
+bool wants_estimates(const CompressArgs& args) { return args.explain || !args.calibration.empty(); }
+
 /// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
 /// streams' sizes. A pipe is not kept for the latter: its first values decide.
 bool needs_whole_array(const CompressOptions& options, const CompressArgs& args, bool from_pipe) {
-  if (args.verify || args.explain || finds_bound(options, args)) return true;
+  if (args.verify || wants_estimates(args) || finds_bound(options, args)) return true;
   if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
     return true;
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return true;
@@ -60,6 +63,7 @@ bool needs_whole_array(const CompressOptions& options, const CompressArgs& args,
 std::string who_wants_all(const CompressArgs& args, const CompressOptions& options) {
   if (args.verify) return "--verify";
   if (args.explain) return "--explain";
+  if (!args.calibration.empty()) return "--calibration";
   if (finds_bound(options, args)) return args.precision->information ? "--information" : "--digits";
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
   if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
@@ -203,7 +207,7 @@ EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptio
   EncodedArray out = encode_view(job, whole);
   out.suspicions = std::move(suspicions);
   out.precision = precision;
-  if (job.args.explain) out.expected = expect(job, whole.view(), out.report);
+  if (wants_estimates(job.args)) out.expected = expect(job, whole.view(), out.report);
   return out;
 }
 

@@ -23,7 +23,8 @@ struct EncodedArray {
   std::optional<StreamCheck> checked;
   Vector<Suspicion> suspicions;
   std::optional<FoundPrecision> precision;  ///< where the bound followed from the values
-  std::vector<Estimate> expected;           ///< --explain: of each codec that was tried, under the bound it came to
+  std::vector<Estimate>
+      expected;  ///< --explain, --calibration: of each codec that was tried, under the bound it came to
 };
 
 /// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the

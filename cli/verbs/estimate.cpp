@@ -16,6 +16,7 @@
 #ifdef QUERN_HAVE_REPORT
 #include "cli/report/estimate_report.h"
 #endif
+#include "cli/verbs/calibration.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 
@@ -99,6 +100,7 @@ Estimated estimate_one(const std::string& path, const std::string& dataset, cons
   EstimateReport report =
       check(builtin_estimator().estimate(whole.view(), options, execution), Phase::encode, input.label);
   const double seconds = watch.seconds();
+  if (!args.calibration.empty()) correct_by_compressions(args.calibration, report);
   const std::string kind = input.meta.shape.text() + " of " + dtype_name(input.meta.dtype);
   if (args.run.json) {
     Json out;

@@ -37,6 +37,7 @@ Exit run_train(const TrainArgs& args) {
   add("--experts", args.experts);
   add("--without", args.without);
   add("--rows", args.rows);
+  add("--test", args.test);
   if (args.families) words.emplace_back("--families");
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -160,6 +160,32 @@ void set_usual_distance(const std::vector<const Row*>& rows, CodecModel& model) 
   model.usual_distance = static_cast<float>(std::max(distances[distances.size() * 99 / 100], 0.1));
 }
 
+/// Scales and weights; the widening is left as it is.
+void fit(const std::vector<const Row*>& rows, const TrainingOptions& options, CodecModel& model) {
+  set_scales(rows, options.without_levels, model);
+  torch::manual_seed(options.seed);
+  Network network(static_cast<int>(model.mean.size()), options);
+  const Batch batch = batch_of(rows, model);
+  constexpr double kStep = 4e-3;
+  torch::optim::AdamW optimizer(network.parameters(), torch::optim::AdamWOptions(kStep).weight_decay(0.05));
+  for (int epoch = 0; epoch < options.epochs; ++epoch) {
+    const double step = kStep * (0.02 + 0.49 * (1 + std::cos(kPi * epoch / options.epochs)));
+    for (auto& group : optimizer.param_groups()) static_cast<torch::optim::AdamWOptions&>(group.options()).lr(step);
+    optimizer.zero_grad();
+    Batch noisy = batch;
+    noisy.inputs = batch.inputs + 0.05 * torch::randn_like(batch.inputs);
+    loss_of(network.forward(noisy.inputs), noisy).backward();
+    optimizer.step();
+  }
+  model.hidden = {layer_of(network.first, Outputs::none), layer_of(network.second, Outputs::none)};
+  model.experts.clear();
+  for (std::size_t e = 0; e < network.last.size(); ++e)
+    model.experts.push_back(
+        {layer_of(network.last[e], Outputs::targets), layer_of(network.direct[e], Outputs::targets)});
+  if (network.last.size() > 1) model.gate = layer_of(network.gate, Outputs::none);
+  set_usual_distance(rows, model);
+}
+
 }  // namespace
 
 CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOptions& options) {
@@ -175,30 +201,13 @@ CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOpti
   model.foreign = rows.front()->run.codec_version == kForeignVersion;
   for (const Row* row : rows)
     if (model.foreign) model.types |= std::uint32_t{1} << static_cast<unsigned>(row->dtype);
-  if (training.empty()) training = rows;
-  set_scales(training, options.without_levels, model);
   torch::set_num_threads(1);
-  torch::manual_seed(options.seed);
-  Network network(static_cast<int>(model.mean.size()), options);
-  const Batch batch = batch_of(training, model);
-  constexpr double kStep = 4e-3;
-  torch::optim::AdamW optimizer(network.parameters(), torch::optim::AdamWOptions(kStep).weight_decay(0.05));
-  for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    const double step = kStep * (0.02 + 0.49 * (1 + std::cos(kPi * epoch / options.epochs)));
-    for (auto& group : optimizer.param_groups()) static_cast<torch::optim::AdamWOptions&>(group.options()).lr(step);
-    optimizer.zero_grad();
-    Batch noisy = batch;
-    noisy.inputs = batch.inputs + 0.05 * torch::randn_like(batch.inputs);
-    loss_of(network.forward(noisy.inputs), noisy).backward();
-    optimizer.step();
+  if (!training.empty()) {
+    fit(training, options, model);
+    widen(intervals, model);
   }
-  model.hidden = {layer_of(network.first, Outputs::none), layer_of(network.second, Outputs::none)};
-  for (std::size_t e = 0; e < network.last.size(); ++e)
-    model.experts.push_back(
-        {layer_of(network.last[e], Outputs::targets), layer_of(network.direct[e], Outputs::targets)});
-  if (network.last.size() > 1) model.gate = layer_of(network.gate, Outputs::none);
-  set_usual_distance(training, model);
-  widen(intervals, model);
+  training.insert(training.end(), intervals.begin(), intervals.end());
+  fit(training.empty() ? rows : training, options, model);
   return model;
 }
 

@@ -16,8 +16,8 @@ struct TrainingOptions {
   bool without_levels = false, without_hidden = false;
 };
 
-/// Trains on rows of Part::train and widens the intervals on those of Part::intervals, so that four in five hold the
-/// truth there. Rows are of one codec.
+/// Twice: first on rows of Part::train alone, from which the widening of the intervals follows, so that four in five of
+/// the rows of Part::intervals lie within; then on both, under the same widening. Rows are of one codec.
 CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOptions& options);
 
 }  // namespace quern::surrogate

@@ -68,8 +68,9 @@ void set_parts(std::vector<Row>& rows) {
     const std::set<long>& found = steps[row.series];
     const std::size_t later = found.size() < 2 ? 0 : std::max<std::size_t>(found.size() / 3, 1);
     const auto rank = static_cast<std::size_t>(std::distance(found.begin(), found.find(row.step)));
-    row.part = rank + later >= found.size() ? Part::test : held[row.series];
-    if (later == 0) row.part = held[row.series];
+    const std::size_t earlier = found.size() - later;
+    row.part = rank >= earlier ? Part::test : held[row.series];
+    if (earlier > 2 && rank + 1 == earlier) row.part = Part::intervals;
   }
 }
 

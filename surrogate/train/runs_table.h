@@ -13,7 +13,8 @@
 
 namespace quern::surrogate {
 
-/// What a row is for: later steps of a series test, a fifth of the series sets the intervals, the others train.
+/// What a row is for: later steps of a series test. Of the earlier ones, all of each fifth series and the last of the
+/// others set the intervals, which stand for arrays of both kinds: unlike all, and later ones.
 enum class Part { train, intervals, test };
 
 struct Row {
