@@ -60,5 +60,5 @@ done
 for pid in "${pids[@]}"; do wait "$pid"; done
 # The order of the processes does not matter: rows are sorted.
 { head -n 1 "$work/runs.csv"; tail -n +2 "$work/runs.csv" | LC_ALL=C sort; } >"$work/runs.sorted.csv"
-"$bin/quern" train quality -f --runs "$work/runs.sorted.csv" -o "$work/quality.qmodel"
+"$bin/quern" train quality -f --epochs 2000 --experts 4 --runs "$work/runs.sorted.csv" -o "$work/quality.qmodel"
 "$bin/quern" model info "$work/quality.qmodel"

@@ -47,9 +47,19 @@ TEST(Model, WrittenAgain_HasTheSameBytes) {
   EXPECT_TRUE(std::equal(again.begin(), again.end(), builtin_model().begin(), builtin_model().end()));
 }
 
-/// The model that ships with a peer and experts added: what version 2 holds.
-Model with_a_peer() {
+/// The model that ships with the first expert of each codec alone: what version 1 holds.
+Model with_one_expert() {
   Model model = read_model(builtin_model()).value();
+  for (CodecModel& codec : model.codecs) {
+    codec.experts.resize(1);
+    codec.gate = {};
+  }
+  return model;
+}
+
+/// And with a peer of two experts: what version 2 holds.
+Model with_a_peer() {
+  Model model = with_one_expert();
   CodecModel peer = model.codecs.front();
   peer.codec = "sz3";
   peer.version = 0;
@@ -63,6 +73,17 @@ Model with_a_peer() {
   peer.gate.bias = {0, 0};
   model.codecs.push_back(std::move(peer));
   return model;
+}
+
+TEST(Model, OfVersion1_StaysReadable) {
+  const Model model = with_one_expert();
+  const auto bytes = write_model(model);
+  EXPECT_EQ(bytes[8], 1);
+  const auto back = read_model(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  const std::vector<double> inputs(model.inputs, 0.5);
+  EXPECT_EQ(predict(back->codecs.front(), inputs).targets[kRate].middle,
+            predict(model.codecs.front(), inputs).targets[kRate].middle);
 }
 
 TEST(Model, WithPeersAndExperts_ComesBack) {
