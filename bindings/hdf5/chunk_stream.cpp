@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint32_t kGoalMask = 0xF;
 constexpr std::uint32_t kNoMaskSearch = 0x10;
+constexpr std::uint32_t kEffortMask = 0xF00;
+constexpr unsigned kEffortShift = 8;
 constexpr std::array<const char*, 3> kGoals{"ratio", "psnr", "speed"};
 /// Notes in the streams of big-endian datasets. Their length alone tells on reading, where settings may be lost.
 constexpr char kBigEndianNote[] = R"({"byte_order":"big"})";
@@ -91,11 +93,14 @@ Params make_params(const Request& request, const ChunkLayout& layout) {
   set(quern_params_set_bound(raw, request.kind, request.value));
   set(quern_params_set(raw, "codec", codec_name(request.codec_id).c_str()));
   const std::uint32_t goal = request.options & kGoalMask;
-  if (goal >= kGoals.size() || (request.options & ~(kGoalMask | kNoMaskSearch)) != 0)
+  const std::uint32_t effort = (request.options & kEffortMask) >> kEffortShift;
+  if (goal >= kGoals.size() || effort > 9 || (request.options & ~(kGoalMask | kNoMaskSearch | kEffortMask)) != 0)
     throw Problem(Trouble::request, "the option word (cd_values[5]) is " + std::to_string(request.options) +
                                         "; it is 0 for best ratio, 1 for PSNR, 2 for speed, plus 16 to leave repeated "
-                                        "values alone, plus 32 when chunks are written once");
+                                        "values alone, plus 32 when chunks are written once, plus 256 times an effort "
+                                        "from 1 to 9");
   set(quern_params_set(raw, "goal", kGoals[goal]));
+  if (effort != 0) set(quern_params_set(raw, "effort", std::to_string(effort).c_str()));
   set(quern_params_set(raw, "mask_search", (request.options & kNoMaskSearch) != 0 ? "0" : "1"));
   if (layout.fill) add_fill(raw, layout.dtype, *layout.fill);
   if (layout.known())

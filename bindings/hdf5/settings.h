@@ -30,7 +30,7 @@ struct Request {
   std::uint32_t codec_id = 0;  ///< 0: chosen by the library
   quern_bound_kind kind = QUERN_BOUND_LOSSLESS;
   double value = 0;
-  std::uint32_t options = 0;  ///< goal in bits 0 to 3; bit 4: do not look for repeated values
+  std::uint32_t options = 0;  ///< goal in bits 0 to 3; bit 4: do not look for repeated values; bits 8 to 11: effort
   Rewriting rewriting = Rewriting::idempotent;
   /// A dataset that cannot be served is an error, even where the list calls the filter optional. Not kept in files.
   bool mandatory = false;

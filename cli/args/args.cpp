@@ -156,6 +156,13 @@ CodecArgs read_codec(const RawArgs& raw) {
   if (!raw.goal.empty()) codec.goal = raw.goal;
   if (codec.goal != "ratio" && codec.goal != "psnr" && codec.goal != "speed")
     fail(Exit::usage, fmt::format("--goal {}: use ratio, psnr or speed", codec.goal));
+  if (!raw.effort.empty()) {
+    if (raw.effort.size() != 1 || raw.effort[0] < '1' || raw.effort[0] > '9')
+      fail(Exit::usage, fmt::format("--effort {}: give a number from 1 (fast) to 9 (small)", raw.effort));
+    codec.effort = static_cast<unsigned>(raw.effort[0] - '0');
+    if (codec.goal == "speed" && codec.effort > 1)
+      fail(Exit::usage, fmt::format("--effort {}: not with --goal speed, which is --effort 1", raw.effort));
+  }
   for (const std::string& text : raw.settings) {
     auto setting = parse_setting(text);
     if (setting.first != "idempotent") {

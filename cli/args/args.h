@@ -61,6 +61,7 @@ struct OutputArgs {
 struct CodecArgs {
   std::string codec = "auto";
   std::string goal = "ratio";
+  unsigned effort = 6;
   Settings settings;
   bool idempotent = false;  ///< --set idempotent=1
   bool find_repeated = true;

@@ -59,6 +59,8 @@ void add_codec(CLI::App& verb, RawArgs& raw) {
   add_value(verb, "--goal", raw.goal, "GOAL",
             "ratio: the smallest stream of all codecs; psnr: most quality for its size; speed: fast codecs only; of a "
             "codec that is named, its fast choices [ratio]");
+  add_value(verb, "--effort", raw.effort, "N",
+            "1 to 9: how much time the search for a small stream may take; --goal speed is 1 [6]");
   add_repeatable(verb, "--set", raw.settings, "KEY=VALUE", "setting of the codec; repeatable");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
 }
@@ -277,6 +279,7 @@ void define_h5(CLI::App& program, RawArgs& raw) {
                  "or more, that are no coordinates, bounds or flags]");
   add_value(verb, "--codec", raw.codec, "NAME", "see quern list codecs [auto]");
   add_value(verb, "--goal", raw.goal, "GOAL", "ratio, psnr or speed [ratio]");
+  add_value(verb, "--effort", raw.effort, "N", "1 (fast) to 9 (small) [6]");
   verb.add_flag("--no-mask-search", raw.no_mask_search, "do not look for repeated values worth masking");
   verb.add_flag("--rechunk", raw.rechunk, "pack: merge small chunks into ones of 1 to 4 MiB");
   verb.add_flag("--rewritable", raw.rewritable,

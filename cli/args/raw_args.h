@@ -23,7 +23,7 @@ struct RawArgs {
   std::string type, shape, skip, order, range;
   std::vector<std::string> fills, datasets, settings, variable_bounds;
   bool big_endian = false, strict_input = false;
-  std::string codec, goal;
+  std::string codec, goal, effort;
   bool no_mask_search = false;
   std::string device, threads, memory, progress;
   bool recursive = false, skip_existing = false;

@@ -33,6 +33,7 @@ ErrorBound searched_bound(const ErrorBound& asked, const ArrayView& values, Code
   options.bound = asked;
   options.codec = codec.codec;
   options.goal = codec.goal;
+  options.effort = codec.effort;
   options.find_repeated = codec.find_repeated;
   options.fill_bits = array.fill_bits;
   use_valid_range(array, values, execution, options);

@@ -16,6 +16,8 @@ namespace quern::cli {
 namespace {
 
 constexpr std::uint32_t kNoMaskSearch = 0x10;
+constexpr unsigned kEffortShift = 8;
+constexpr unsigned kOwnEffort = 6;  // stored as 0
 /// Chunks are written whole and once: the smallest streams of all codecs, and later writes give back what they are
 /// handed.
 constexpr std::uint32_t kWriteOnce = 0x20;
@@ -46,9 +48,11 @@ FilterWords filter_words(const CodecArgs& codec, const ErrorBound& bound, Filter
     id = *found;
   }
   const std::uint32_t goal = codec.goal == "speed" ? 2 : codec.goal == "psnr" ? 1 : 0;
+  const std::uint32_t effort = codec.effort == kOwnEffort ? 0 : codec.effort << kEffortShift;
   FilterWords words(QUERN_HDF5_REQUEST_WORDS);
   if (quern_hdf5_request(static_cast<quern_bound_kind>(bound.kind), bound.value, id,
-                         goal | (codec.find_repeated ? 0U : kNoMaskSearch) | use_option(use), words.data()) < 0)
+                         goal | effort | (codec.find_repeated ? 0U : kNoMaskSearch) | use_option(use),
+                         words.data()) < 0)
     fail(Exit::usage, h5_reason());
   return words;
 }

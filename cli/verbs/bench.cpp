@@ -93,6 +93,7 @@ quernxx::Params params_for(const Bench& bench, const std::string& codec, const E
   if (bench.range) kept = enforced_bound(bound, *bench.range);
   params.bound(static_cast<quern_bound_kind>(kept.kind), kept.value);
   params.set("codec", codec).set("goal", bench.args.codec.goal);
+  params.set("effort", std::to_string(bench.args.codec.effort));
   params.set("mask_search", bench.args.codec.find_repeated ? "1" : "0");
   params.set("idempotent", bench.args.codec.idempotent ? "1" : "0");
   for (const auto& [key, value] : bench.args.codec.settings) params.set(key.c_str(), value.c_str());

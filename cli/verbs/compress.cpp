@@ -152,6 +152,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["dtype"] = dtype_name(input.meta.dtype);
     line["shape"] = input.meta.shape.extents();
     line["goal"] = args.codec.goal;
+    line["effort"] = args.codec.goal == "speed" ? 1 : args.codec.effort;
     line["masked_elems"] = made.masked_elems;
     line["chunks"] = made.chunks;
     line["raw_chunks"] = made.raw_chunks;

@@ -28,6 +28,7 @@ CompressOptions options_for(const InputArray& input, const ErrorBound& bound, co
   options.bound = stored_bound(bound, input);
   options.codec = args.codec.codec;
   options.goal = args.codec.goal;
+  options.effort = args.codec.effort;
   options.settings = args.codec.settings;
   options.idempotent = args.codec.idempotent;
   options.find_repeated = args.codec.find_repeated;

@@ -1,7 +1,9 @@
 // The codec's face to the pipeline: settings, plan, params, checks on what callers hand in.
 #include "codecs/stencil/stencil.h"
 
+#include <algorithm>
 #include <charconv>
+#include <memory>
 #include <new>
 #include <optional>
 
@@ -24,6 +26,7 @@ constexpr CodecInfo kInfo{
 
 struct ParsedSettings {
   LayoutChoice layout;
+  std::optional<Comparison> comparison;
   std::optional<std::uint8_t> tightening;
   FittedParts parts;
   kernels::IsaLevel isa = kernels::best_isa();
@@ -69,6 +72,13 @@ std::optional<LayoutChoice> parse_choice(std::string_view text, const Shape& sha
   return choice;
 }
 
+std::optional<Comparison> parse_comparison(std::string_view text) {
+  if (text == "boxes") return Comparison::boxes;
+  if (text == "blocks") return Comparison::blocks;
+  if (text == "whole") return Comparison::whole;
+  return std::nullopt;
+}
+
 std::optional<kernels::IsaLevel> parse_isa(std::string_view text) {
   for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
     const auto level = static_cast<kernels::IsaLevel>(i);
@@ -88,6 +98,12 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
             "stencil: layout must be auto, raster, levels, planes or wavelet, or 1d, 2d:K or 3d:J,K that fit the "
             "shape's axes, or one of each as in levels:3d:1,2");
       parsed.layout = *choice;
+    } else if (key == "choice") {
+      if (value == "auto") continue;
+      const auto comparison = parse_comparison(value);
+      if (!comparison)
+        return Status(StatusCode::invalid_argument, "stencil: choice must be auto, boxes, blocks or whole");
+      parsed.comparison = comparison;
     } else if (key == "tightening") {
       if (value == "auto") continue;
       if (value.size() != 1 || value[0] < '0' || value[0] >= '0' + static_cast<char>(kTightenings))
@@ -106,7 +122,7 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
       parsed.isa = *isa;
     } else {
       return Status(StatusCode::unknown_setting,
-                    "stencil: unknown setting; it has layout, tightening, fit, contexts and isa");
+                    "stencil: unknown setting; it has layout, choice, tightening, fit, contexts and isa");
     }
   }
   return parsed;
@@ -131,8 +147,12 @@ struct Levels {
 
 class Encoder final : public ChunkEncoder {
  public:
-  Encoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels)
-      : plan_(std::move(plan)), spec_(spec), levels_(levels), scratch_bytes_(encode_scratch_bytes(spec)) {}
+  Encoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels, std::unique_ptr<EncodedChunks> encoded)
+      : plan_(std::move(plan)),
+        spec_(spec),
+        levels_(levels),
+        scratch_bytes_(encode_scratch_bytes(spec)),
+        encoded_(std::move(encoded)) {}
 
   const CodecPlan& plan() const override { return plan_; }
   std::size_t max_chunk_bytes() const override { return stencil::max_chunk_bytes(spec_); }
@@ -142,6 +162,11 @@ class Encoder final : public ChunkEncoder {
     if (!fits(in.extents, plan_.grid)) return Status(StatusCode::invalid_argument, "box is no chunk of the plan");
     if (out.size() < max_chunk_bytes()) return Status(StatusCode::destination_too_small, "chunk buffer is too small");
     if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    if (encoded_) {
+      const std::span<const std::uint8_t> made = encoded_->find(in);
+      std::copy(made.begin(), made.end(), out.begin());
+      if (!made.empty()) return made.size();
+    }
     try {
       return encode_chunk(spec_, in, out, scratch);
     } catch (const std::bad_alloc&) {
@@ -169,6 +194,7 @@ class Encoder final : public ChunkEncoder {
   EncodeSpec spec_;
   Levels levels_;
   std::size_t scratch_bytes_;
+  std::unique_ptr<EncodedChunks> encoded_;  ///< null: the choice of the layout made none
 };
 
 class Decoder final : public ChunkDecoder {
@@ -232,21 +258,20 @@ class Codec final : public ArrayCodec {
     try {
       LayoutChoice choice = parsed.layout;
       choice.parts = parsed.parts;
-      QUERN_ASSIGN_OR_RETURN(const ChosenLayout chosen, choose_layout(request, choice, kernels));
+      choice.comparison = parsed.comparison;
+      QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(request, choice, kernels));
       CodecPlan plan;
-      plan.grid = make_grid(request.shape, chosen.layout);
-      plan.params = write_params(chosen.layout);
-      EncodeSpec spec{{request.dtype, plan.grid.chunk, &kernels, levels_form(request.shape, chosen.layout, plan.grid)},
-                      {}};
-      spec.bound = request.bound.value;
-      spec.for_psnr = request.goal == "psnr";
-      spec.tightening = parsed.tightening.value_or(chosen.tightening);
-      spec.parts = parsed.parts;
-      spec.effort = effort_of(request);
-      spec.prequantized = codes_elements(request);
-      if (spec.prequantized) spec.tightening = 0;  // no element of a coarse level has an error to pass on
-      const Levels levels(request.shape, chosen.layout, plan.grid, spec.form);
-      return std::unique_ptr<ChunkEncoder>(std::make_unique<Encoder>(std::move(plan), spec, levels));
+      const Layout& layout = chosen.way.layout;
+      plan.grid = make_grid(request.shape, layout);
+      plan.params = write_params(layout);
+      if (parsed.tightening && *parsed.tightening != chosen.way.tightening) {
+        chosen.way.tightening = *parsed.tightening;
+        chosen.encoded.reset();
+      }
+      const EncodeSpec spec = encode_spec(request, chosen.way, parsed.parts, kernels);
+      const Levels levels(request.shape, layout, plan.grid, spec.form);
+      return std::unique_ptr<ChunkEncoder>(
+          std::make_unique<Encoder>(std::move(plan), spec, levels, std::move(chosen.encoded)));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");
     }

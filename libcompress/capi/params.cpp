@@ -58,6 +58,12 @@ Status set_key(CompressOptions& options, std::string_view key, std::string_view 
     options.goal = value;
     return {};
   }
+  if (key == "effort") {
+    if (value.size() != 1 || value[0] < '1' || value[0] > '9')
+      return Status(StatusCode::invalid_argument, "effort: a number from 1 to 9");
+    options.effort = static_cast<unsigned>(value[0] - '0');
+    return {};
+  }
   if (key == "mask_search") {
     if (value != "0" && value != "1") return Status(StatusCode::invalid_argument, "mask_search: 0 or 1");
     options.find_repeated = value == "1";
@@ -87,6 +93,8 @@ Status get_key(const CompressOptions& options, std::string_view key, String& val
     value = options.codec;
   } else if (key == "goal") {
     value = options.goal;
+  } else if (key == "effort") {
+    value = std::to_string(options.effort);
   } else if (key == "mask_search") {
     value = options.find_repeated ? "1" : "0";
   } else if (key == "idempotent") {

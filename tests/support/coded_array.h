@@ -33,6 +33,7 @@ struct CodedRequest {
   EnforcedBound bound{};
   Settings settings;
   const char* goal = "ratio";
+  unsigned effort = 6;
 };
 
 /// An array with its encoder, its decoder and the boxes of its chunks. `special` may be empty.
@@ -53,6 +54,7 @@ class CodedArray {
     request.runner = &serial;
     request.settings = asked.settings;
     request.goal = asked.goal;
+    request.effort = asked.effort;
     auto encoder = codec.plan(request);
     EXPECT_TRUE(encoder.ok()) << encoder.status().text();
     encoder_ = std::move(encoder).value();

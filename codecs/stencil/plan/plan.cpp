@@ -1,14 +1,14 @@
-// Trials of all layouts.
+// Which layout: trials on boxes, small ones first.
 #include "codecs/stencil/plan/plan.h"
 
 #include <algorithm>
 
-#include "codecs/stencil/chunk.h"
 #include "codecs/stencil/effort.h"
+#include "codecs/stencil/plan/measured_choice.h"
+#include "codecs/stencil/plan/quick_estimates.h"
 #include "codecs/stencil/plan/sample_block.h"
-#include "kernels/entropy/token_distribution.h"
+#include "codecs/stencil/plan/trial.h"
 #include "libcompress/core/buffer.h"
-#include "libcompress/core/run_tasks.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -16,119 +16,34 @@ namespace {
 // Every layout that may be is tried on a small box; those that come near the best are tried again on a larger one.
 constexpr std::uint64_t kFirstElems = UINT64_C(1) << 14;
 constexpr std::uint64_t kSecondElems = UINT64_C(1) << 16;
-constexpr std::uint64_t kWholeElems = UINT64_C(5) << 15;  // an array of no more is tried as a whole
 // Small boxes make levels dear, as more of their points lie at a border. Where something else won on one, but took no
 // less than so many hundredths of what levels took, both are tried again on a larger one, if the array is large.
 constexpr std::uint64_t kThirdElems = UINT64_C(1) << 17;
 constexpr std::uint64_t kLargeElems = UINT64_C(1) << 22;
 constexpr std::uint64_t kDoubtPercent = 75;
 constexpr std::uint64_t kClosePercent = 95;  // where speed counts, levels are taken without that from here on
-constexpr std::uint64_t kMostPlanes = 48;    // a longer first axis is better off coarse to fine, or in raster order
-constexpr std::uint64_t kShortRow = 8;       // rows this short are mostly margins
-// Bits an element, in units of 2^-12. Small boxes take more than the array does.
-constexpr std::uint64_t kDenseBits = 20 << 10;   // in raster order before contexts: from here on levels seldom win,
-constexpr std::uint64_t kMostBits = 40 << 10;    // and from here on never
-constexpr std::uint64_t kWaveletBits = 9 << 10;  // from here on the transform does not pay
-constexpr std::uint64_t kWaveletBitsForPsnr = 24 << 10;
 // The transform is taken where a trial takes no more than so much of what the others take.
 constexpr std::uint64_t kWaveletPercent = 92;
-// Where codes are large, fits of whole chunks gain more over those of trials in raster order than in levels. Levels
-// must take no more than so much of what raster order does, but under goal speed, where fits are as brief as trials.
-constexpr std::uint64_t kDenseLevelsPercent = 96;
-// Contexts gain the transform less than other layouts: coefficients may take so much of what others take before them.
-constexpr std::uint64_t kPlainPercent = 90;
-constexpr std::uint64_t kPlainPercentForPsnr = 300;
 // Before contexts a trial that is to win may take so many hundredths of what others take with theirs. Contexts seldom
 // gain raster order more than a third; what they gain the transform, corrections take.
 constexpr std::uint64_t kRasterPlainOfBits = 155;
 constexpr std::uint64_t kWaveletPlainOfBits = 100;
 
-struct Trial {
-  Layout layout;
-  std::uint64_t elems = 0;
-  std::uint64_t bits = 0;                   ///< in units of 2^-12
-  std::uint64_t plain = 0;                  ///< the same by order-0 entropy
-  std::optional<std::uint8_t> transform{};  ///< that a quick estimate chose
-  bool dense = false;                       ///< of levels where codes are large
-};
+}  // namespace
 
-bool wants_psnr(const PlanRequest& request) { return request.goal == "psnr"; }
-bool wants_speed(const PlanRequest& request) { return request.goal == "speed"; }
-
-/// Estimated bits, in units of 2^-12, of telling which elements are special, each from six neighbours: a mask costs
-/// more where a layout tears apart what belongs together.
-std::uint64_t mask_cost(const ConstBox3& box) {
-  if (box.special == nullptr) return 0;
-  std::array<std::array<std::uint32_t, 2>, 64> counts{};
-  const auto plane = static_cast<std::ptrdiff_t>(box.special_strides[0]);
-  const auto row = static_cast<std::ptrdiff_t>(box.special_strides[1]);
-  for (std::uint64_t i = 0; i < box.extents[0]; ++i) {
-    for (std::uint64_t j = 0; j < box.extents[1]; ++j) {
-      const std::uint8_t* const at = box.special + i * box.special_strides[0] + j * box.special_strides[1];
-      for (std::uint64_t x = 0; x < box.extents[2]; ++x) {
-        const bool left = x > 0;
-        const bool right = x + 1 < box.extents[2];
-        const std::array<bool, 6> neighbours{left && at[x - 1] != 0,
-                                             j > 0 && (at + x)[-row] != 0,
-                                             j > 0 && left && (at + x)[-row - 1] != 0,
-                                             j > 0 && right && (at + x)[-row + 1] != 0,
-                                             i > 0 && (at + x)[-plane] != 0,
-                                             i > 0 && right && (at + x)[-plane + 1] != 0};
-        std::size_t context = 0;
-        for (const bool n : neighbours) context = 2 * context + static_cast<std::size_t>(n);
-        ++counts[context][at[x] != 0 ? 1 : 0];
-      }
-    }
-  }
-  std::uint64_t cost = 0;
-  for (const auto& [no, yes] : counts) {
-    if (no == 0 || yes == 0) continue;
-    const std::uint64_t log = kernels::log2_fixed(no + yes);
-    cost += no * (log - kernels::log2_fixed(no)) + yes * (log - kernels::log2_fixed(yes));
-  }
-  return cost;
-}
-
-/// Bits that the smaller errors of the transform are worth: under the same bound its PSNR is 6 dB higher, or more where
-/// few bits are enough. Found by measurement.
-std::uint64_t psnr_gain(const Trial& trial) {
-  return std::min(trial.bits * 5 / 8, trial.elems * 1800 + trial.bits * 9 / 64);
-}
-
-/// Codes the first chunk of the trial array, or only estimates its size. `most_plain`: bits an element by order-0
-/// entropy, in units of 2^-12, from where on contexts are not worth their time.
-Status run_trial(const PlanRequest& request, const kernels::StencilKernels& kernels, const TrialArray& array,
-                 FittedParts parts, bool quick_estimate, std::uint64_t most_plain, BufferPool& scratch, Trial& trial) {
-  const ChunkGrid grid = make_grid(array.shape, trial.layout);
-  const ConstBox3 box = array.first_chunk(grid);
-  trial.elems = box.elems();
-  EncodeSpec spec{{request.dtype, grid.chunk, &kernels, levels_form(array.shape, trial.layout, grid)}, {}};
+EncodeSpec encode_spec(const PlanRequest& request, const Way& way, FittedParts parts,
+                       const kernels::StencilKernels& kernels) {
+  const ChunkGrid grid = make_grid(request.shape, way.layout);
+  EncodeSpec spec{{request.dtype, grid.chunk, &kernels, levels_form(request.shape, way.layout, grid)}, {}};
   spec.bound = request.bound.value;
   spec.for_psnr = wants_psnr(request);
-  spec.parts = parts;
-  spec.effort = std::max(effort_of(request), Effort::medium);
-  spec.quick_estimate = quick_estimate;
-  if (most_plain != UINT64_MAX) spec.most_plain = most_plain * trial.elems;
-  spec.transform = trial.transform;
   spec.prequantized = codes_elements(request);
-  QUERN_ASSIGN_OR_RETURN(auto memory, scratch.lend(encode_scratch_bytes(spec)));
-  QUERN_ASSIGN_OR_RETURN(const ChunkCost cost, estimate_chunk(spec, box, memory.span()));
-  // What a model takes is shared by all of a full chunk.
-  const auto& chunk = make_grid(request.shape, trial.layout).chunk;
-  const std::uint64_t chunk_elems = chunk[0] * chunk[1] * chunk[2];
-  trial.bits = cost.residuals + cost.model * trial.elems / std::max(chunk_elems, trial.elems);
-  trial.plain = cost.plain;
-  // What is tried as a whole finds its own.
-  if (request.shape.elems() > kWholeElems) trial.transform = cost.transform;
-  const std::uint64_t mask = mask_cost(box);
-  if (!quick_estimate && trial.layout.wavelet && wants_psnr(request)) trial.bits -= psnr_gain(trial);
-  trial.bits += mask;
-  trial.plain += mask;
-  if (!quick_estimate && trial.dense && !wants_speed(request)) trial.bits = trial.bits * 100 / kDenseLevelsPercent;
-  return {};
+  // No element of a coarse level of prequantized ones has an error to pass on.
+  spec.tightening = spec.prequantized ? 0 : way.tightening;
+  spec.parts = parts;
+  spec.effort = effort_of(request);
+  return spec;
 }
-
-}  // namespace
 
 Vector<Layout> all_layouts(const Shape& shape) {
   Vector<Layout> layouts;
@@ -148,65 +63,7 @@ Vector<Layout> all_layouts(const Shape& shape) {
   return layouts;
 }
 
-namespace {
-
-/// Axes as they are; where there are more than four, the first ones merged. (Four are three of the grid, one split.)
-Layout own_axes(const Shape& shape) {
-  const std::size_t rank = shape.rank();
-  return {static_cast<std::uint8_t>(rank < 3 ? 0 : rank - 2), static_cast<std::uint8_t>(rank < 2 ? 0 : rank - 1)};
-}
-
-/// Of the first axis of the grid that has one.
-std::uint64_t first_extent(const Shape& shape, const Layout& layout) {
-  for (const std::uint64_t extent : make_grid(shape, layout).extents)
-    if (extent > 1) return extent;
-  return 1;
-}
-
-bool possible(const PlanRequest& request, const Layout& layout) {
-  const ChunkGrid grid = make_grid(request.shape, layout);
-  const auto counts = grid.counts();
-  if (counts[0] * counts[1] * counts[2] > request.max_chunks) return false;
-  return grid.extents[2] >= kShortRow || request.shape.elems() <= kShortRow;
-}
-
-std::uint64_t plain_percent(const PlanRequest& request) {
-  return wants_psnr(request) ? kPlainPercentForPsnr : kPlainPercent;
-}
-
-/// True when trial `a` takes fewer bits an element than `percent` hundredths of what trial `b` takes.
-bool cheaper(const Trial& a, const Trial& b, std::uint64_t percent = 100) {
-  return 100 * a.bits * b.elems < percent * b.bits * a.elems;
-}
-
-/// What all trials of one stage share.
-struct Stage {
-  const PlanRequest& request;
-  const kernels::StencilKernels& kernels;
-  const TrialArray& array;
-  FittedParts parts;
-  BufferPool& scratch;
-  bool quick_estimate = false;
-
-  /// Runs trials from `first` on, side by side.
-  Status run(Vector<Trial>& trials, std::size_t first = 0, std::uint64_t most_plain = UINT64_MAX) const {
-    return run_tasks(*request.runner, trials.size() - first, [&](std::size_t i) {
-      return run_trial(request, kernels, array, parts, quick_estimate, most_plain, scratch, trials[first + i]);
-    });
-  }
-};
-
-/// The index of the trial of fewest bits; ties to the lower index.
-std::size_t best_of(const Vector<Trial>& trials) {
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < trials.size(); ++i)
-    if (cheaper(trials[i], trials[best])) best = i;
-  return best;
-}
-
-/// Tight coarse levels pay where few bits go to the finest: there it is the grid below that errors come from. For
-/// the mean error they pay earlier. Limits in bits an element, found on real fields.
-ChosenLayout chosen(const PlanRequest& request, const Trial& trial) {
+Way way_of(const PlanRequest& request, const Trial& trial) {
   if (!trial.layout.levels || trial.elems == 0) return {trial.layout};
   const auto below = [&](std::uint64_t quarters) { return trial.bits < trial.elems * quarters << 10; };
   std::uint8_t tightening = 0;
@@ -218,148 +75,14 @@ ChosenLayout chosen(const PlanRequest& request, const Trial& trial) {
   return {trial.layout, tightening};
 }
 
+namespace {
+
 /// Whether a quick estimate leaves open how tight coarse levels are to be.
 bool tightening_open(const PlanRequest& request, const Trial& estimated) {
   if (!estimated.layout.levels) return false;
   const auto above = [&](std::uint64_t quarters) { return estimated.bits >= estimated.elems * quarters << 10; };
   return request.goal == "psnr" ? !above(15) : above(2) && !above(5);
 }
-
-/// Estimates every possible layout on a small box, and says which of them are worth a trial.
-class QuickEstimates {
- public:
-  QuickEstimates(const PlanRequest& request, const LayoutChoice& choice, const Stage& stage)
-      : request_(request), choice_(choice), stage_(stage), own_(own_axes(request.shape)) {}
-
-  Status run() {
-    if (choice_.raster) add_raster();
-    QUERN_RETURN_IF_ERROR(run_new());
-    if (!choice_.levels && !choice_.planes && !choice_.wavelet) return {};
-    const bool dense = !trials_.empty() && bits_above(kDenseBits);
-    if (dense && (bits_above(kMostBits) || !boxes_show_levels())) return {};
-    add_levels();
-    for (Trial& trial : trials_) trial.dense = dense && trial.layout.levels;
-    // The transform pays where few bits an element are enough.
-    const std::uint64_t most = wants_psnr(request_) ? kWaveletBitsForPsnr : kWaveletBits;
-    const bool slow = wants_speed(request_) && !trials_.empty();
-    if (choice_.wavelet && !slow && (trials_.empty() || !bits_above(most))) {
-      Layout layout = choice_.axes ? Layout{choice_.axes->first, choice_.axes->second} : own_;
-      layout.wavelet = true;
-      trials_.push_back({layout});
-    }
-    return run_new();
-  }
-
-  const Trial& best() const { return trials_[best_of(trials_)]; }
-  /// The best one, and those that contexts may make better than it.
-  Vector<Trial> near_best() const {
-    Vector<Trial> near;
-    const bool all = request_.shape.elems() <= kNoQuickEstimate;
-    for (const Trial& trial : trials_)
-      if (all || may_be_best(trial)) near.push_back(trial);
-    return near;
-  }
-
- private:
-  // Hundredths of the bits that others take. How much contexts gain differs between layouts, most between raster order
-  // and levels; the transform always gains less. Found on real fields.
-  static constexpr std::uint64_t kLikeMargin = 115;    // among layouts of one kind
-  static constexpr std::uint64_t kLevelsMargin = 130;  // over raster order
-  static constexpr std::uint64_t kRasterMargin = 115;  // over levels of lines and planes
-  static constexpr std::uint64_t kDenseMargin = 130;   // over levels where codes are large
-  static constexpr std::uint64_t kVolumeMargin = 100;  // over levels of volumes
-  static constexpr std::uint64_t kLowestMargin = 85;   // the same of large arrays, at the lowest effort
-  // And bits an element, in units of 2^-12: where few are enough, small boxes say little.
-  static constexpr std::uint64_t kSlack = 1 << 8;
-  static constexpr std::uint64_t kLevelsSlack = 1 << 10;
-
-  // Of arrays this small models are a good part, which quick estimates do not count.
-  static constexpr std::uint64_t kNoQuickEstimate = UINT64_C(1) << 13;
-
-  static Trial loosened(Trial trial, std::uint64_t slack) {
-    trial.bits += trial.elems * slack;
-    return trial;
-  }
-  bool bits_above(std::uint64_t most) const { return best().bits > best().elems * most; }
-  /// Whether trials can tell how levels do where codes are large. With a mask, or on all of a small array, they are too
-  /// kind to them.
-  bool boxes_show_levels() const { return request_.shape.elems() > kWholeElems && !stage_.array.gaps; }
-
-  bool may_be_best(const Trial& trial) const {
-    if (&trial == &best()) return true;
-    for (const Trial& other : trials_) {
-      if (trial.layout.wavelet && !other.layout.wavelet) {
-        if (100 * trial.plain * other.elems >= plain_percent(request_) * other.plain * trial.elems) return false;
-        continue;
-      }
-      if (other.layout.wavelet) continue;
-      const bool like = trial.layout.levels == other.layout.levels;
-      const Trial loose = loosened(other, !like && trial.layout.levels ? kLevelsSlack : kSlack);
-      const std::uint64_t margin = like ? kLikeMargin : trial.layout.levels ? kLevelsMargin : margin_over_levels(other);
-      if (!cheaper(trial, loose, margin)) return false;
-    }
-    return true;
-  }
-
-  std::uint64_t margin_over_levels(const Trial& levels) const {
-    if (levels.dense) return kDenseMargin;
-    if (level_extents(levels.layout).size() < 3) return kRasterMargin;
-    return effort_of(request_) == Effort::lowest && !stage_.array.gaps ? kLowestMargin : kVolumeMargin;
-  }
-
-  Status run_new() {
-    const std::size_t first = done_;
-    done_ = trials_.size();
-    return stage_.run(trials_, first);
-  }
-
-  void add_raster() {
-    if (choice_.axes) {
-      trials_.push_back({{choice_.axes->first, choice_.axes->second}});
-      return;
-    }
-    for (const Layout& layout : all_layouts(request_.shape))
-      if (possible(request_, layout)) trials_.push_back({layout});
-    if (trials_.empty()) trials_.push_back({});
-  }
-
-  /// In levels only the axes as they are, and as raster order likes them best.
-  void add_levels() {
-    if (choice_.axes) return add_levels_of(*choice_.axes);
-    const bool any = !trials_.empty();
-    const Layout liked = any ? best().layout : own_;
-    const bool own = !any || possible(request_, own_);
-    if (own) add_levels_of(own_);
-    if (!own || level_extents(liked) != level_extents(own_)) add_levels_of(liked);
-  }
-  /// Extents of the axes that levels have; a merged one may be split again.
-  Vector<std::uint64_t> level_extents(Layout layout) const {
-    layout.levels = true;
-    const ChunkGrid grid = make_grid(request_.shape, layout);
-    const LevelsForm form = levels_form(request_.shape, layout, grid);
-    Vector<std::uint64_t> extents;
-    for (std::size_t a = 0; a < 3; ++a) {
-      const std::uint64_t inner = a == form.split_axis ? form.inner : 1;
-      for (const std::uint64_t extent : {grid.extents[a] / inner, inner})
-        if (extent > 1) extents.push_back(extent);
-    }
-    return extents;
-  }
-  void add_levels_of(Layout layout) {
-    layout.levels = true;
-    if (choice_.levels) trials_.push_back({layout});
-    layout.sequential = true;
-    if (choice_.planes && (!choice_.raster || first_extent(request_.shape, layout) <= kMostPlanes))
-      trials_.push_back({layout});
-  }
-
-  const PlanRequest& request_;
-  const LayoutChoice& choice_;
-  const Stage& stage_;
-  Layout own_;
-  Vector<Trial> trials_;
-  std::size_t done_ = 0;  ///< trials that have run
-};
 
 /// True when rows go on in the next and raster order gains much by merging axes, which boxes cannot show.
 Result<bool> merging_pays(const PlanRequest& request, const LayoutChoice& choice,
@@ -445,6 +168,21 @@ Vector<Trial> untried(const Vector<Trial>& trials, const Vector<Trial>& tried) {
   return rest;
 }
 
+/// Of trials in raster order only those that come nearest to the best one on a larger box; all others.
+Result<Vector<Trial>> with_best_raster(const Stage& stage, const Vector<Trial>& trials) {
+  constexpr std::uint64_t kNearPercent = 102;
+  Vector<Trial> estimates;
+  Vector<Trial> left;
+  for (const Trial& trial : trials) (trial.layout.levels || trial.layout.wavelet ? left : estimates).push_back(trial);
+  if (estimates.size() < 2) return trials;
+  Vector<Trial> larger = estimates;
+  QUERN_RETURN_IF_ERROR(stage.run(larger));
+  const std::size_t best = best_of(larger);
+  for (std::size_t i = 0; i < larger.size(); ++i)
+    if (i == best || cheaper(larger[i], larger[best], kNearPercent)) left.push_back(estimates[i]);
+  return left;
+}
+
 /// The winner of trials and the best one in levels, if the box may have been too small for them.
 Vector<Trial> in_doubt(const PlanRequest& request, const Vector<Trial>& trials, std::size_t winner) {
   if (request.shape.elems() <= kLargeElems || trials[winner].layout.levels) return {};
@@ -463,7 +201,7 @@ Vector<Trial> in_doubt(const PlanRequest& request, const Vector<Trial>& trials, 
 Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoice& choice,
                                    const kernels::StencilKernels& kernels) {
   const bool raster_only = !choice.levels && !choice.planes && !choice.wavelet;
-  if (raster_only && choice.axes) return ChosenLayout{{choice.axes->first, choice.axes->second}};
+  if (raster_only && choice.axes) return ChosenLayout{{Layout{choice.axes->first, choice.axes->second}}};
   BufferPool scratch;
   QUERN_ASSIGN_OR_RETURN(const bool merging, merging_pays(request, choice, kernels, scratch));
   const auto shape_of = merging ? slab_shape : trial_shape;
@@ -472,10 +210,20 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   const Shape second_shape = shape_of(request.shape, request.sample->elems(), second_elems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray first_array, take_trial_array(request, first_shape));
   const Stage first{request, kernels, first_array, choice.parts, scratch, true};
-  QuickEstimates estimates(request, choice, first);
+  const Comparison comparison = comparison_of(request, choice);
+  QuickEstimates estimates(request, choice, first, comparison != Comparison::boxes);
   QUERN_RETURN_IF_ERROR(estimates.run());
+  if (comparison == Comparison::blocks) return choose_by_blocks(first, estimates.possible_winners(), merging);
+  if (comparison == Comparison::whole) {
+    QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, second_shape));
+    QUERN_ASSIGN_OR_RETURN(
+        const Vector<Trial> winners,
+        with_best_raster({request, kernels, array, choice.parts, scratch}, estimates.possible_winners()));
+    return choose_by_encoding(first, winners);
+  }
   const Vector<Trial> near = estimates.near_best();
-  if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0]))) return chosen(request, near[0]);
+  if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0])))
+    return ChosenLayout{way_of(request, near[0])};
   QUERN_ASSIGN_OR_RETURN(const TrialArray second_array, take_trial_array(request, second_shape));
   const Stage second{request, kernels, second_array, choice.parts, scratch};
   // Large arrays are mostly best in levels; where they are, or nearly so, speed does without further trials.
@@ -484,19 +232,19 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   std::size_t winner = best_for_chunks(second, trials);
   for (const Trial& trial : trials)
     if (least_effort && trial.layout.levels && !cheaper(trials[winner], trial, kClosePercent))
-      return chosen(request, trial);
+      return ChosenLayout{way_of(request, trial)};
   if (trials.size() < near.size()) {
     QUERN_ASSIGN_OR_RETURN(const Vector<Trial> others, run_trials(second, untried(near, trials)));
     trials.insert(trials.end(), others.begin(), others.end());
     winner = best_for_chunks(second, trials);
   }
   const Vector<Trial> doubt = in_doubt(request, trials, winner);
-  if (doubt.empty()) return chosen(request, trials[winner]);
+  if (doubt.empty()) return ChosenLayout{way_of(request, trials[winner])};
   const Shape third_shape = shape_of(request.shape, request.sample->elems(), kThirdElems);
   QUERN_ASSIGN_OR_RETURN(const TrialArray third_array, take_trial_array(request, third_shape));
   const Stage third{request, kernels, third_array, choice.parts, scratch};
   QUERN_ASSIGN_OR_RETURN(const Vector<Trial> again, run_trials(third, doubt));
-  return chosen(request, again[best_for_chunks(third, again)]);
+  return ChosenLayout{way_of(request, again[best_for_chunks(third, again)])};
 }
 
 }  // namespace quern::codec::stencil

@@ -27,9 +27,19 @@ Shape covered(const Shape& array, std::uint64_t elems) {
 
 }  // namespace
 
-ConstBox3 TrialArray::first_chunk(const ChunkGrid& grid) const {
+ConstBox3 TrialArray::chunk(const ChunkGrid& grid, std::uint64_t i) const {
   const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
-  return {values.data(), grid.chunk, strides, has_special ? special.data() : nullptr, strides};
+  const auto counts = grid.counts();
+  const std::array<std::uint64_t, 3> place{i / (counts[1] * counts[2]), i / counts[2] % counts[1], i % counts[2]};
+  std::array<std::uint64_t, 3> extents{};
+  std::uint64_t first = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::uint64_t begin = place[a] * grid.chunk[a];
+    extents[a] = std::min(grid.chunk[a], grid.extents[a] - begin);
+    first += begin * (a < 2 ? strides[a] : 1);
+  }
+  return {values.data() + first * element_bytes, extents, strides, has_special ? special.data() + first : nullptr,
+          strides};
 }
 
 Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most) {
@@ -178,9 +188,11 @@ Result<bool> rows_go_on(const PlanRequest& request) {
   return across <= within + 4 * ends;
 }
 
-Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape) {
+Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape,
+                                    std::optional<std::uint64_t> number) {
   TrialArray trial;
   trial.shape = shape;
+  trial.element_bytes = dtype_bytes(request.dtype);
   const Places places(request.shape, covered(request.shape, request.sample->elems()), shape);
   const std::size_t rank = shape.rank();
   const std::size_t bytes = dtype_bytes(request.dtype);
@@ -194,7 +206,12 @@ Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& sha
     if (from_end < 3) place.extents[2 - from_end] = shape[a];
     if (from_end == 1 || from_end == 2) place.strides[2 - from_end] = strides[a];
   }
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t origin, typical_place(request, places, place, trial.gaps));
+  std::uint64_t origin = 0;
+  if (number) {
+    origin = places.origin(*number);
+  } else {
+    QUERN_ASSIGN_OR_RETURN(origin, typical_place(request, places, place, trial.gaps));
+  }
   const std::size_t outer_axes = rank > 3 ? rank - 3 : 0;
   const std::uint64_t boxes = shape.elems() / place.elems();
   AlignedBuffer room;

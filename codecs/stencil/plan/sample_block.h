@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include <quern/codec.h>
 #include <quern/status.h>
@@ -15,13 +16,16 @@ namespace quern::codec::stencil {
 /// An array in C order.
 struct TrialArray {
   Shape shape;
+  std::size_t element_bytes = 0;
   AlignedBuffer values;
   AlignedBuffer special;  ///< a byte an element
   bool has_special = false;
   bool gaps = false;  ///< special elements were met, here or at other places where the box might have lain
 
   /// The first chunk of a grid over it.
-  ConstBox3 first_chunk(const ChunkGrid& grid) const;
+  ConstBox3 first_chunk(const ChunkGrid& grid) const { return chunk(grid, 0); }
+  /// The i-th one, in C order; smaller at the upper ends.
+  ConstBox3 chunk(const ChunkGrid& grid, std::uint64_t i) const;
 };
 
 /// Extents of the box: the longest axes of what the sample holds halved until there are at most `most` elements. All
@@ -36,7 +40,8 @@ Shape slab_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t m
 Result<bool> rows_go_on(const PlanRequest& request);
 
 /// Copies a box of that shape, special values replaced: of some places all over what the sample holds the one that
-/// stands for all, told by how much neighbours differ.
-Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape);
+/// stands for all, told by how much neighbours differ; or the one of that number.
+Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape,
+                                    std::optional<std::uint64_t> number = std::nullopt);
 
 }  // namespace quern::codec::stencil

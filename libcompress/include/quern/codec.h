@@ -121,6 +121,7 @@ struct PlanRequest {
   TaskRunner* runner = nullptr;        ///< never null; the plan does not depend on it
   Settings settings;
   std::string goal = "ratio";  ///< CompressOptions::goal, or psnr where a PSNR is the target
+  unsigned effort = 6;         ///< CompressOptions::effort; the goal speed stands for 1
   /// Tables of more chunks would make the stream larger than its values if nothing compresses. A codec that can cut
   /// the array in several ways keeps to it, unless the settings leave it no choice.
   std::uint64_t max_chunks = UINT64_MAX;

@@ -231,7 +231,8 @@ QUERN_API quern_status quern_params_create_with_allocator(const quern_allocator*
 QUERN_API void quern_params_destroy(quern_params* params);
 QUERN_API quern_status quern_params_set_bound(quern_params* params, quern_bound_kind kind, double value);
 /** Keys: codec (a name or auto), goal (ratio: the smallest stream of all codecs, the slow ones too; psnr: the most
- * quality for its size; speed: fast codecs alone, or the fast choices of one that is named), mask_search (0, 1),
+ * quality for its size; speed: fast codecs alone, or the fast choices of one that is named), effort (1 to 9, 6 at
+ * first: how much time is spent on finding what makes a small stream; the goal speed stands for 1), mask_search (0, 1),
  * range (MIN:MAX, for rel and psnr when it is known), idempotent (0, 1: decoded values come back bit for bit when they
  * are compressed again under the same parameters, in whatever mixture with others; for lossless, abs and pwrel, and rel
  * with a range; needs a copy of the array), mask (1, 2: masks coded by levels, for arrays in host memory), and the

@@ -49,6 +49,20 @@ Result<CompressReport> counted(Result<CompressReport> made, const Trials& trials
   return made;
 }
 
+/// At the highest effort each candidate once more for each of its alternatives.
+Vector<Candidate> with_alternatives(const Vector<Candidate>& candidates, const CompressOptions& options,
+                                    const Shape& shape) {
+  constexpr unsigned kHighestEffort = 9;
+  if (options.effort < kHighestEffort || options.goal != "ratio") return candidates;
+  Vector<Candidate> all;
+  for (const Candidate& candidate : candidates) {
+    all.push_back(candidate);
+    for (Candidate& alternative : alternatives_of(candidate, options, shape))
+      if (!alternative.alternative.empty()) all.push_back(std::move(alternative));
+  }
+  return all;
+}
+
 /// Compresses a prequantized copy, which counts towards the memory limit.
 Result<CompressReport> compress_idempotent(const ArrayView& array, const CompressOptions& options,
                                            const Registry& registry, const Execution& execution, TaskRunner& runner,
@@ -74,7 +88,7 @@ Result<CompressReport> compress_idempotent(const ArrayView& array, const Compres
   Trials trials(prequantized, rest_options, registry, rest, runner);
   QUERN_ASSIGN_OR_RETURN(const auto candidates,
                          find_candidates(array.dtype, bound.enforced.kind, rest_options, registry));
-  return counted(write_best(trials, candidates, bound, sink), trials);
+  return counted(write_best(trials, with_alternatives(candidates, rest_options, array.shape), bound, sink), trials);
 }
 
 Result<CompressReport> compress_checked(const ArrayView& array, const CompressOptions& options,
@@ -90,7 +104,7 @@ Result<CompressReport> compress_checked(const ArrayView& array, const CompressOp
   ResolvedBound bound = resolve_bound(options.bound, range);
   if (options.range) bound.range = options.range;
   QUERN_ASSIGN_OR_RETURN(const auto candidates, find_candidates(array.dtype, bound.enforced.kind, options, registry));
-  return counted(write_best(trials, candidates, bound, sink), trials);
+  return counted(write_best(trials, with_alternatives(candidates, options, array.shape), bound, sink), trials);
 }
 
 }  // namespace

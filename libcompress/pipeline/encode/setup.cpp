@@ -101,6 +101,9 @@ Status check_options(DType dtype, const CompressOptions& options) {
   QUERN_RETURN_IF_ERROR(options.bound.check(dtype));
   if (options.goal != "ratio" && options.goal != "psnr" && options.goal != "speed")
     return Status(StatusCode::invalid_argument, "the goal must be ratio, psnr or speed");
+  if (options.effort < 1 || options.effort > 9)
+    return Status(StatusCode::invalid_argument, "the effort is {0}; it must be a number from 1 to 9",
+                  static_cast<std::int64_t>(options.effort));
   QUERN_RETURN_IF_ERROR(mask_form(options.settings).status());
   if (options.codec == "auto")
     for (const auto& [key, value] : options.settings)
@@ -168,6 +171,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.shape = request.shape;
     plan.bound = request.bound.enforced;
     plan.goal = request.options->bound.kind == BoundKind::psnr ? "psnr" : request.options->goal;
+    plan.effort = request.options->effort;
     plan.max_chunks = max_chunks;
     plan.prequantized = request.options->idempotent;
     plan.sample = &sample;
