@@ -38,8 +38,9 @@ SegmentGrid segment_grid_of(const BenchArray& array) {
   return segments;
 }
 
-kernels::LaneMaskRules rules_of(const BenchArray& array) {
+kernels::LaneMaskRules rules_of(const BenchArray& array, bool by_levels) {
   kernels::LaneMaskRules rules;
+  rules.by_levels = by_levels;
   rules.element = array.element;
   kernels::with_element_words(array.element, [&](auto words) {
     rules.repeated = {true, kernels::make_cost_scale<decltype(words)>(kernels::QuantizerKind::absolute, array.bound)};
@@ -49,11 +50,12 @@ kernels::LaneMaskRules rules_of(const BenchArray& array) {
 
 class MaskBench {
  public:
-  MaskBench(Session& session, const BenchArray& array, const SegmentGrid& grid)
+  MaskBench(Session& session, const BenchArray& array, const SegmentGrid& grid, bool by_levels)
       : session_(session),
         array_(array),
         grid_(grid),
-        rules_(rules_of(array)),
+        by_levels_(by_levels),
+        rules_(rules_of(array, by_levels)),
         segments_(static_cast<std::uint32_t>(grid.segments())),
         warps_(std::min(segments_,
                         kWarpsPerMultiprocessor * static_cast<std::uint32_t>(session.machine().multiprocessors))),
@@ -65,7 +67,7 @@ class MaskBench {
         infos_(segments_),
         stored_(segments_ * slot_bytes_) {
     std::size_t bytes = 0;
-    check(kernels::mask_workspace(array.element, grid, warps_, segments_, bytes), "mask_workspace");
+    check(kernels::mask_workspace(array.element, grid, warps_, segments_, by_levels, bytes), "mask_workspace");
     workspace_bytes_ = bytes;
   }
 
@@ -77,18 +79,19 @@ class MaskBench {
     DeviceArray<std::uint8_t> workspace(workspace_bytes_);
     time_encoding(workspace);
     time_decoding(workspace);
-    time_level_decoding();
   }
 
  private:
   void time_encoding(const DeviceArray<std::uint8_t>& workspace) {
     const std::uint64_t n = array_.bytes();
-    session_.time_step(array_, "mask", "scan_and_list", {n, 0, n}, [&](cudaStream_t stream) {
+    const Work scan = [&](cudaStream_t stream) {
       const cudaError_t error = kernels::mask_scan_async(rules_, grid_, values_.data(), scans_.data(), stream);
       return error != cudaSuccess
                  ? error
                  : kernels::mask_list_async(rules_, grid_, scans_.data(), list_.data(), listed_.data(), stream);
-    });
+    };
+    check(scan(stream_), "mask_scan_async");
+    if (!by_levels_) session_.time_step(array_, "mask", "scan_and_list", {n, 0, n}, scan);
     DeviceArray<std::uint8_t> copies(segments_ * slot_bytes_);
     const kernels::MaskSlots slots{segments_, infos_.data(), stored_.data(), copies.data()};
     const Work encode = [&](cudaStream_t stream) {
@@ -105,7 +108,8 @@ class MaskBench {
       mask_bytes_ += info.stored_bytes;
     }
     // Values are read and written without gaps.
-    session_.time_step(array_, "mask", "encode_and_fill", {n, mask_bytes_, 2 * n + mask_bytes_}, encode);
+    session_.time_step(array_, "mask", by_levels_ ? "encode_levels_and_fill" : "encode_and_fill",
+                       {n, mask_bytes_, 2 * n + mask_bytes_}, encode);
   }
 
   void time_decoding(const DeviceArray<std::uint8_t>& workspace) {
@@ -122,11 +126,13 @@ class MaskBench {
     check(cudaMemset(restored.data(), 0x3c, restored.bytes()), "cudaMemset");
     const std::uint64_t n = array_.bytes();
     const std::uint64_t written = masked_ * kernels::element_bytes(array_.element);
-    session_.time_step(array_, "mask", "decode", {n, mask_bytes_, mask_bytes_ + written}, [&](cudaStream_t stream) {
+    const Work decode = [&](cudaStream_t stream) {
       return kernels::mask_decode_async(array_.element, grid_, stored_.data(), stored_.bytes(), device_masks.data(),
-                                        static_cast<std::uint32_t>(masks.size()), restored.data(), damage.data(),
-                                        warps_, workspace.data(), workspace_bytes_, stream);
-    });
+                                        static_cast<std::uint32_t>(masks.size()), by_levels_, restored.data(),
+                                        damage.data(), warps_, workspace.data(), workspace_bytes_, stream);
+    };
+    session_.time_step(array_, "mask", by_levels_ ? "decode_levels" : "decode", {n, mask_bytes_, mask_bytes_ + written},
+                       decode);
     const auto flags = damage.get();
     Members members;
     members.count("segments", segments_).count("masked_segments", masked_segments_);
@@ -138,80 +144,7 @@ class MaskBench {
       members.count("wrong_cells",
                     array_.element == Element::f64 ? wrong_cells<double>(restored) : wrong_cells<float>(restored));
     }
-    session_.tell(array_, "mask", members);
-  }
-
-  /// The same masks coded by levels, which the host does for some of the segments; the others of their extents take
-  /// theirs by turns.
-  void time_level_decoding() {
-    constexpr std::size_t kCoded = 32;
-    const SegmentExtents extents = grid_.segment_extents();
-    Vector<std::uint8_t> levels;
-    std::vector<std::uint64_t> begins;
-    std::vector<std::uint32_t> segments;
-    std::uint64_t masked = 0, coded_masked = 0;
-    for (std::size_t k = 0; k < host_infos_.size(); ++k) {
-      const MaskSlotInfo& info = host_infos_[k];
-      if (info.segment == kernels::kNoSegment || info.masked == 0) continue;
-      const auto segment = kernels::lane_segment(grid_, values_.data(), info.segment);
-      if (segment.elems() != extents[0] * extents[1] * extents[2]) continue;
-      segments.push_back(info.segment);
-      if (begins.size() < kCoded) {
-        begins.push_back(levels.size());
-        append_levels(k, info, extents, levels);
-        coded_masked += info.masked;
-      }
-      masked += coded_masked / begins.size();
-    }
-    if (segments.empty()) return;
-    begins.push_back(levels.size());
-    const std::size_t coded = begins.size() - 1;
-    DeviceArray<std::uint8_t> stored(std::vector<std::uint8_t>(levels.begin(), levels.end()));
-    DeviceArray<std::uint8_t> restored(array_.bytes());
-    DeviceArray<MaskDamage> damage(segments.size());
-    std::vector<kernels::RestoreJob> jobs(segments.size());
-    std::uint64_t bytes = 0;
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      const auto segment = kernels::lane_segment(grid_, restored.data(), segments[j]);
-      jobs[j].values = restored.data() + static_cast<std::uint64_t>(segment.cells - restored.data()) *
-                                             kernels::element_bytes(array_.element);
-      for (unsigned a = 0; a < 3; ++a) jobs[j].extents[a] = segment.extents[a];
-      for (unsigned a = 0; a < 2; ++a) jobs[j].strides[a] = segment.strides[a];
-      jobs[j].stored = stored.data() + begins[j % coded];
-      jobs[j].bytes = begins[j % coded + 1] - begins[j % coded];
-      jobs[j].damage = damage.data() + j;
-      jobs[j].may_be_levels = true;
-      bytes += jobs[j].bytes;
-    }
-    DeviceArray<kernels::RestoreJob> device_jobs(jobs);
-    const auto workers = kernels::MaskWorkers::restoring(extents, warps_, true);
-    if (!session_.has_room(workers.workspace_bytes())) return;
-    DeviceArray<std::uint8_t> workspace(workers.workspace_bytes());
-    const std::uint64_t n =
-        segments.size() * extents[0] * extents[1] * extents[2] * kernels::element_bytes(array_.element);
-    const std::uint64_t written = masked * kernels::element_bytes(array_.element);
-    session_.time_step(array_, "mask", "decode_levels", {n, bytes, bytes + written}, [&](cudaStream_t stream) {
-      return kernels::restore_jobs_async(array_.element, device_jobs.data(), static_cast<std::uint32_t>(jobs.size()),
-                                         true, workers, workspace.data(), stream);
-    });
-    const auto flags = damage.get();
-    Members members;
-    members.count("segments", segments.size()).count("bytes", bytes);
-    members.count("damaged_masks",
-                  static_cast<std::uint64_t>(std::count_if(
-                      flags.begin(), flags.end(), [](MaskDamage found) { return found != MaskDamage::none; })));
-    session_.tell(array_, "mask_levels", members);
-  }
-
-  void append_levels(std::size_t slot, const MaskSlotInfo& info, const SegmentExtents& extents,
-                     Vector<std::uint8_t>& out) const {
-    std::vector<std::uint8_t> bytes(info.stored_bytes);
-    check(cudaMemcpy(bytes.data(), stored_.data() + slot * slot_bytes_, bytes.size(), cudaMemcpyDeviceToHost),
-          "copy from the device");
-    const auto dtype = static_cast<DType>(array_.element);
-    const auto mask = mask::decode_mask(bytes, extents, dtype, UINT64_C(1) << 32);
-    if (!mask.ok() || !mask::encode_mask(*mask, extents, dtype, out, {}, mask::MaskForm::levels).ok())
-      throw std::runtime_error("a mask that was made here does not decode");
+    session_.tell(array_, by_levels_ ? "mask_levels" : "mask", members);
   }
 
   /// Special values that did not come back.
@@ -231,6 +164,7 @@ class MaskBench {
   Session& session_;
   const BenchArray& array_;
   SegmentGrid grid_;
+  bool by_levels_;
   kernels::LaneMaskRules rules_;
   std::uint32_t segments_;
   std::uint32_t warps_;
@@ -253,16 +187,17 @@ class MaskBench {
 
 void bench_mask(Session& session, const BenchArray& array) {
   const SegmentGrid grid = segment_grid_of(array);
-  std::size_t workspace = 0;
   if (!kernels::mask_cuda_serves(array.element, grid)) return;
   const auto warps = std::min(grid.segments(), std::uint64_t{kWarpsPerMultiprocessor} *
                                                    static_cast<std::uint64_t>(session.machine().multiprocessors));
-  check(kernels::mask_workspace(array.element, grid, static_cast<std::uint32_t>(warps),
-                                static_cast<std::uint32_t>(grid.segments()), workspace),
-        "mask_workspace");
-  const std::uint64_t slots = grid.segments() * kernels::mask_slot_bytes(array.element, grid);
-  if (!session.has_room(array.bytes() + 2 * slots + workspace)) return;
-  MaskBench(session, array, grid).run();
+  for (const bool by_levels : {false, true}) {
+    std::size_t workspace = 0;
+    check(kernels::mask_workspace(array.element, grid, static_cast<std::uint32_t>(warps),
+                                  static_cast<std::uint32_t>(grid.segments()), by_levels, workspace),
+          "mask_workspace");
+    const std::uint64_t slots = grid.segments() * kernels::mask_slot_bytes(array.element, grid);
+    if (session.has_room(array.bytes() + 2 * slots + workspace)) MaskBench(session, array, grid, by_levels).run();
+  }
 }
 
 }  // namespace quern::bench

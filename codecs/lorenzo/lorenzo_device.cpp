@@ -108,7 +108,7 @@ class LorenzoPlanner final : public cuda::ArrayPlanner {
     kernels::MaskWorkers workers;
     for (const auto shape : {kernels::TileShape::line, kernels::TileShape::plane, kernels::TileShape::block}) {
       const auto e = kernels::tile_extents(shape);
-      const kernels::MaskWorkers own({e[0], e[1], e[2]}, kCleaningWarps);
+      const auto own = kernels::MaskWorkers::cleaning({e[0], e[1], e[2]}, kCleaningWarps);
       if (own.bytes_per_warp > workers.bytes_per_warp) workers = own;
     }
     return workers;

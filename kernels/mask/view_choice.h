@@ -87,6 +87,14 @@ struct PlaneWindows {
     if (64 * k >= cells) return 0;
     return cells - 64 * k >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (cells - 64 * k)) - 1;
   }
+  /// Cells of the window that are unlike the reference plane's.
+  template <class Bits>
+  constexpr unsigned differ(const Bits& bits, std::uint64_t plane, std::uint64_t k, std::uint64_t distance) const {
+    const std::uint64_t wanted = within(plane, k), at = plane * planes.plane_cells() + 64 * k;
+    if (wanted == 0) return 0;
+    const std::uint64_t back = (plane - reference_plane(plane, distance)) * planes.plane_cells();
+    return static_cast<unsigned>(popcount((bits.window(at) ^ bits.window(at - back)) & wanted));
+  }
   template <class Bits>
   constexpr std::uint64_t hashed(const Bits& bits, std::uint64_t plane, std::uint64_t k) const {
     const std::uint64_t wanted = within(plane, k);
@@ -111,30 +119,31 @@ struct PlaneWindows {
 };
 
 /// The distance of the reference planes that the fewest cells differ from, in 16 planes or fewer that lie evenly from the
-/// last one on; 1 unless another saves more than one in 64. Bits as pack_bits makes them.
-template <class Bits>
-constexpr std::uint64_t nearest_distance(const Bits& bits, const MaskPlanes& planes) {
+/// last one on; 1 unless another saves more than one in 64. `differ(plane, distance)` counts them.
+template <class Differ>
+constexpr std::uint64_t nearest_distance_by(std::uint64_t planes, Differ&& differ) {
   constexpr std::uint64_t kMustSave = 64, kSampled = 16;
-  const PlaneWindows windows(planes);
-  const std::uint64_t count = planes.count(), step = (count - 1 + kSampled - 1) / kSampled;
+  const std::uint64_t step = (planes - 1 + kSampled - 1) / kSampled;
   std::uint64_t best = 1, fewest = UINT64_MAX;
-  for (std::uint64_t d = 1; d <= kMaxReferenceDistance && d < count; ++d) {
-    std::uint64_t differ = 0;
-    for (std::uint64_t i = count - 1; i > 0; i -= step < i ? step : i) {
-      const std::uint64_t back = (i - reference_plane(i, d)) * planes.plane_cells();
-      for (std::uint64_t k = 0; k < windows.of_plane; ++k) {
-        const std::uint64_t wanted = windows.within(i, k);
-        if (wanted == 0) continue;
-        const std::uint64_t at = i * planes.plane_cells() + 64 * k;
-        differ += popcount((bits.window(at) ^ bits.window(at - back)) & wanted);
-      }
-    }
-    if (d == 1 || differ < fewest - fewest / kMustSave) {
+  for (std::uint64_t d = 1; d <= kMaxReferenceDistance && d < planes; ++d) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = planes - 1; i > 0; i -= step < i ? step : i) sum += differ(i, d);
+    if (d == 1 || sum < fewest - fewest / kMustSave) {
       best = d;
-      fewest = differ;
+      fewest = sum;
     }
   }
   return best;
+}
+/// As one thread does it. Bits as pack_bits makes them.
+template <class Bits>
+constexpr std::uint64_t nearest_distance(const Bits& bits, const MaskPlanes& planes) {
+  const PlaneWindows windows(planes);
+  return nearest_distance_by(planes.count(), [&](std::uint64_t i, std::uint64_t distance) {
+    std::uint64_t differ = 0;
+    for (std::uint64_t k = 0; k < windows.of_plane; ++k) differ += windows.differ(bits, i, k, distance);
+    return differ;
+  });
 }
 
 /// Surprises that a view must save: its numbers take a few bytes.

@@ -45,8 +45,7 @@ class CudaDevice final : public Device {
     if (jobs != nullptr)
       return std::unique_ptr<SegmentEncoder>(new cuda::JobEncoder(setup, options, runner, *jobs, lanes_, info_));
     const cuda::ChunkKernels* kernels = kernels_for(setup.header.codec_id, setup.encoder->device_state(), setup.layout);
-    // Masks by levels are made by threads, and with them all of the segment.
-    if (kernels == nullptr || setup.header.may_have_mask_levels()) return std::unique_ptr<SegmentEncoder>();
+    if (kernels == nullptr) return std::unique_ptr<SegmentEncoder>();
     return std::unique_ptr<SegmentEncoder>(
         new cuda::StagedEncoder(setup, options, runner, *kernels, lanes_, info_.ordinal));
   }

@@ -11,6 +11,7 @@
 #include "kernels/mask/warp/decode.h"
 #include "kernels/mask/warp/find.h"
 #include "kernels/mask/warp/level_decode.h"
+#include "kernels/mask/warp/level_encode.h"
 #include "tests/emulator/lane_emulator.h"
 
 namespace quern::testing {
@@ -41,6 +42,8 @@ class LaneMaskRoom : public LaneRoom<kernels::LaneMaskShared, kernels::LaneMaskL
 };
 /// For one mask that is coded by levels.
 using LaneLevelRoom = LaneRoom<kernels::LaneLevelShared, kernels::LaneLevelLayout>;
+/// And for one that is found and written.
+using LaneLevelMaskRoom = LaneRoom<kernels::LaneLevelMaskShared, kernels::LaneLevelMaskLayout>;
 
 /// A segment inside an array.
 template <class Word>
@@ -68,18 +71,52 @@ template <class Word>
 LaneMaskOutcome<Word> mask_on_lanes(const kernels::LaneSegment<const Word>& segment,
                                     const kernels::LaneMaskRules& rules, const kernels::ScanCounts& counts,
                                     std::uint64_t capacity) {
-  LaneMaskRoom room({segment.extents[0], segment.extents[1], segment.extents[2]});
-  const kernels::LaneMaskMemory memory = room.memory();
+  const kernels::SegmentExtents extents{segment.extents[0], segment.extents[1], segment.extents[2]};
   LaneMaskOutcome<Word> outcome;
   outcome.stored.assign(capacity, 0xA5);
   outcome.copy.assign(segment.elems(), static_cast<Word>(0xA5));
-  outcome.result = kernels::mask_lanes<LaneEmulator, Word>(segment, rules, counts, room.shared(), memory,
-                                                           outcome.stored.data(), capacity, outcome.copy.data());
-  const kernels::LaneMaskCounts& mask = outcome.result.mask;
-  outcome.specials.assign(room.shared().specials, room.shared().specials + mask.specials);
-  if (mask.masked != 0) outcome.classes.assign(memory.classes, memory.classes + segment.elems());
-  if (outcome.result.stored_bytes <= capacity) outcome.stored.resize(outcome.result.stored_bytes);
+  const auto take = [&](const std::uint64_t* specials, const std::uint8_t* classes) {
+    const kernels::LaneMaskCounts& mask = outcome.result.mask;
+    outcome.specials.assign(specials, specials + mask.specials);
+    if (mask.masked != 0) outcome.classes.assign(classes, classes + segment.elems());
+    if (outcome.result.stored_bytes <= capacity) outcome.stored.resize(outcome.result.stored_bytes);
+  };
+  if (rules.by_levels) {
+    LaneLevelMaskRoom room{kernels::LaneLevelMaskLayout(extents)};
+    const auto memory = room.memory();
+    outcome.result = kernels::level_mask_lanes<LaneEmulator, Word>(segment, rules, counts, room.shared(), memory,
+                                                                   kernels::kLevelConstants, outcome.stored.data(),
+                                                                   capacity, outcome.copy.data());
+    take(room.shared().mask.specials, memory.mask.classes);
+  } else {
+    LaneMaskRoom room(extents);
+    const kernels::LaneMaskMemory memory = room.memory();
+    outcome.result = kernels::mask_lanes<LaneEmulator, Word>(segment, rules, counts, room.shared(), memory,
+                                                             outcome.stored.data(), capacity, outcome.copy.data());
+    take(room.shared().specials, memory.classes);
+  }
   return outcome;
+}
+
+/// The stored form by levels of a mask that is known: its verbatim values are in the segment. `bytes` says how many it
+/// has; no more than `capacity` are written.
+template <class Word>
+std::vector<std::uint8_t> store_levels_on_lanes(const kernels::LaneSegment<const Word>& segment,
+                                                const kernels::LaneMaskCounts& mask,
+                                                std::span<const std::uint64_t> specials,
+                                                std::span<const std::uint8_t> classes,
+                                                std::span<const kernels::MaskView> views, std::uint64_t capacity,
+                                                std::uint64_t& bytes) {
+  LaneLevelMaskRoom room{kernels::LaneLevelMaskLayout({segment.extents[0], segment.extents[1], segment.extents[2]})};
+  const auto memory = room.memory();
+  std::copy(specials.begin(), specials.end(), room.shared().mask.specials);
+  std::copy(classes.begin(), classes.end(), memory.mask.classes);
+  std::vector<std::uint8_t> out(capacity);
+  kernels::LaneLevelWriter<LaneEmulator, Word> writer(segment, mask, views, room.shared(), memory,
+                                                      kernels::kLevelConstants);
+  bytes = writer.write(out.data(), capacity);
+  if (bytes < capacity) out.resize(bytes);
+  return out;
 }
 
 /// The stored form of a mask that is known: its verbatim values are in the segment. At most `capacity` bytes of it.

@@ -50,6 +50,8 @@ struct MaskedArray {
     fills = {fill};
     if (seed % 3 == 0) fills.push_back(0);
     rule = {true, {BoundKind::abs, 0.0625}};
+    rule.form = seed / 2 % 2 == 0 ? MaskForm::decisions : MaskForm::levels;
+    rules.by_levels = rule.form == MaskForm::levels;
     rules.element = W::kElement;
     rules.repeated = {true, kernels::make_cost_scale<W>(kernels::QuantizerKind::absolute, rule.bound.value)};
     for (const auto word : fill_words<W>(fills)) rules.fills[rules.fill_count++] = word;
@@ -96,7 +98,7 @@ struct Expected {
     auto found = find_specials(box, W::kDtype, array.fills, rule);
     EXPECT_TRUE(found.ok());
     mask = std::move(found).value();
-    EXPECT_TRUE(encode_mask(mask, box.extents, W::kDtype, stored, rule.views).ok());
+    EXPECT_TRUE(encode_mask(mask, box.extents, W::kDtype, stored, rule.views, rule.form).ok());
     copy.resize(box.elems());
     const auto strides = std::array<std::uint64_t, 2>{box.extents[1] * box.extents[2], box.extents[2]};
     std::size_t at = 0;
@@ -122,7 +124,8 @@ class MaskCudaTest : public quern::testing::CudaTest {
     ASSERT_TRUE(kernels::mask_cuda_serves(W::kElement, array.grid));
     const std::size_t slot_bytes = kernels::mask_slot_bytes(W::kElement, array.grid);
     std::size_t workspace_bytes = 0;
-    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, kSlots, workspace_bytes), cudaSuccess);
+    ASSERT_EQ(kernels::mask_workspace(W::kElement, array.grid, kWarps, kSlots, array.rules.by_levels, workspace_bytes),
+              cudaSuccess);
     Stream stream;
     DeviceBuffer<Word> in(array.words);
     DeviceBuffer<kernels::SegmentScan> scans(segments);
@@ -203,17 +206,17 @@ class MaskCudaTest : public quern::testing::CudaTest {
   std::vector<MaskDamage> decode(const SegmentGrid& grid, const std::vector<std::uint8_t>& bytes,
                                  const std::vector<kernels::StoredMask>& masks, std::vector<typename W::Word>& words) {
     std::size_t workspace_bytes = 0;
-    EXPECT_EQ(
-        kernels::mask_workspace(W::kElement, grid, kWarps, static_cast<std::uint32_t>(masks.size()), workspace_bytes),
-        cudaSuccess);
+    EXPECT_EQ(kernels::mask_workspace(W::kElement, grid, kWarps, static_cast<std::uint32_t>(masks.size()), true,
+                                      workspace_bytes),
+              cudaSuccess);
     Stream stream;
     DeviceBuffer<typename W::Word> out(words);
     DeviceBuffer<std::uint8_t> in(bytes), workspace(workspace_bytes);
     DeviceBuffer<kernels::StoredMask> device_masks(masks);
     DeviceBuffer<MaskDamage> damage(masks.size());
     EXPECT_EQ(kernels::mask_decode_async(W::kElement, grid, in.data(), bytes.size(), device_masks.data(),
-                                         static_cast<std::uint32_t>(masks.size()), out.data(), damage.data(), kWarps,
-                                         workspace.data(), workspace_bytes, stream),
+                                         static_cast<std::uint32_t>(masks.size()), true, out.data(), damage.data(),
+                                         kWarps, workspace.data(), workspace_bytes, stream),
               cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     words = out.get();

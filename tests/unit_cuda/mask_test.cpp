@@ -48,11 +48,12 @@ TEST_F(MaskCuda, DamagedMasks_AreCheckedAsOnTheHostAndStayInTheirSegments) {
                                          rng() % 4, true, W::kDtype, rng());
       Vector<std::uint8_t> stored;
       const auto views = round % 2 == 0 ? sample_views(array.box(s).extents) : Vector<kernels::MaskView>();
-      ASSERT_TRUE(encode_mask(mask, array.box(s).extents, W::kDtype, stored, views).ok());
+      const MaskForm form = round % 3 == 0 ? MaskForm::levels : MaskForm::decisions;
+      ASSERT_TRUE(encode_mask(mask, array.box(s).extents, W::kDtype, stored, views, form).ok());
       if (!stored.empty() && rng() % 4 != 0) damage(stored, rng);
       masks.push_back({bytes.size(), stored.size(), s});
       bytes.insert(bytes.end(), stored.begin(), stored.end());
-      const auto decoded = decode_mask(stored, array.box(s).extents, W::kDtype, UINT64_C(1) << 32);
+      const auto decoded = decode_mask(stored, array.box(s).extents, W::kDtype, UINT64_C(1) << 32, MaskForm::levels);
       expected.push_back(damage_of(decoded.status().code()));
       const auto segment = kernels::lane_segment(grid, words.data(), s);
       if (decoded.ok()) {
@@ -89,9 +90,9 @@ TEST_F(MaskCuda, WrongArguments_AreRefused) {
   const SegmentGrid grid{{4, 40, 64}, {4, 8, 32}, {1, 5, 2}};
   kernels::LaneMaskRules rules;
   std::size_t bytes = 0;
-  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, 1, bytes), cudaErrorInvalidValue);
-  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, 1, bytes), cudaErrorInvalidValue);
-  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, 0, bytes), cudaSuccess);
+  EXPECT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 0, 1, false, bytes), cudaErrorInvalidValue);
+  EXPECT_EQ(kernels::mask_workspace(static_cast<kernels::Element>(7), grid, 1, 1, false, bytes), cudaErrorInvalidValue);
+  ASSERT_EQ(kernels::mask_workspace(kernels::Element::f32, grid, 2, 0, false, bytes), cudaSuccess);
   kernels::MaskSlots slots;
   slots.count = 1;
   EXPECT_EQ(kernels::mask_encode_async(rules, grid, nullptr, nullptr, nullptr, nullptr, 0, slots, 2, nullptr, bytes - 1,

@@ -8,6 +8,23 @@
 namespace quern::mask {
 namespace {
 
+/// Whether warps write the same bytes, where there is room for them, and say so where there is none.
+template <class W>
+void compare_stored(const MaskedSegment<W>& m) {
+  std::uint64_t bytes = 0;
+  const std::size_t size = m.stored.size();
+  for (const std::uint64_t capacity : {size + m.mask.masked % 2, m.mask.masked % 4 == 0 ? size / 2 : size - 1}) {
+    const auto out = testing::store_levels_on_lanes<typename W::Word>(m.lanes(), m.counts(), m.mask.specials,
+                                                                      m.mask.classes, m.views, capacity, bytes);
+    if (capacity < size) {
+      ASSERT_GT(bytes, capacity);
+      continue;
+    }
+    ASSERT_EQ(bytes, size);
+    ASSERT_TRUE(std::equal(m.stored.begin(), m.stored.end(), out.begin()));
+  }
+}
+
 template <class W>
 void compare_sample(const Extents& e, Pattern pattern, std::size_t kinds, bool verbatim, std::uint64_t seed) {
   const MaskedSegment<W> m(e, pattern, kinds, verbatim, seed, MaskForm::levels);
@@ -15,6 +32,7 @@ void compare_sample(const Extents& e, Pattern pattern, std::size_t kinds, bool v
   SCOPED_TRACE(describe(e, pattern, W::kDtype, seed));
   ASSERT_TRUE(is_by_levels(m.stored, e));
   compare_restored<W>(m.stored, e, MaskForm::levels);
+  if (!::testing::Test::HasFatalFailure()) compare_stored(m);
 }
 
 TEST(LaneLevels, EveryKindOfMask_IsRestoredAsOnTheHost) {
@@ -71,6 +89,7 @@ TEST(LaneLevels, MoreLanesThanAWarpHas_AreReadInTurns) {
   ASSERT_EQ(head.damage, MaskDamage::none);
   ASSERT_GE(head.lanes, 64U);
   compare_restored<Words<DType::u8>>(m.stored, e, MaskForm::levels);
+  compare_stored(m);
   expect_clean_lanes();
 }
 

@@ -20,6 +20,7 @@ kernels::LaneMaskRules rules_of(const CorpusCase<W>& c) {
   rules.repeated.cost = kernels::make_cost_scale<W>(kind, c.rule.bound.value);
   for (const auto word : fill_words<W>(c.fills)) rules.fills[rules.fill_count++] = word;
   for (const kernels::MaskView& view : c.rule.views) rules.views.list[rules.views.count++] = view;
+  rules.by_levels = c.rule.form == MaskForm::levels;
   return rules;
 }
 
@@ -53,7 +54,7 @@ void compare(const CorpusCase<W>& c) {
   ASSERT_EQ(Vector<std::uint64_t>(got.specials.begin(), got.specials.end()), expected->specials);
   ASSERT_EQ(Vector<std::uint8_t>(got.classes.begin(), got.classes.end()), expected->classes);
   Vector<std::uint8_t> stored;
-  ASSERT_TRUE(encode_mask(*expected, e, W::kDtype, stored, c.rule.views).ok());
+  ASSERT_TRUE(encode_mask(*expected, e, W::kDtype, stored, c.rule.views, c.rule.form).ok());
   ASSERT_EQ(Vector<std::uint8_t>(got.stored.begin(), got.stored.end()), stored);
   if (expected->empty()) return;
   Segment<W> filled = c.segment;
@@ -61,7 +62,8 @@ void compare(const CorpusCase<W>& c) {
   ASSERT_EQ(got.copy, filled.words);
 
   Strided<W> back(filled);
-  ASSERT_EQ(testing::restore_on_lanes<Word>(testing::lane_segment(back.words.data(), e, back.strides), stored),
+  ASSERT_EQ(testing::restore_on_lanes<Word>(testing::lane_segment(back.words.data(), e, back.strides), stored,
+                                            c.rule.form == MaskForm::levels),
             MaskDamage::none);
   ASSERT_EQ(back.words, array.words);
 }
@@ -78,10 +80,14 @@ TEST_P(LaneMaskOfType, CorpusOfSegments_MaskBytesAndCopyAsOnTheHost) {
         if (HasFatalFailure() || (!every && seed % 4 != 0)) return;
         SCOPED_TRACE("scene " + std::to_string(scene) + " seed " + std::to_string(seed));
         compare(c);
-        if (HasFatalFailure() || seed % 2 != 0) return;
+        if (HasFatalFailure()) return;
         const auto views = sample_views(c.segment.extents);
         CorpusCase<W> seen = c;
+        seen.rule.form = MaskForm::levels;
+        if (seed % 8 == 3) compare(seen);
+        if (HasFatalFailure() || seed % 2 != 0) return;
         seen.rule.views = views;
+        seen.rule.form = seed % 8 == 4 ? MaskForm::levels : MaskForm::decisions;
         compare(seen);
       });
     }

@@ -11,6 +11,7 @@
 #include "kernels/common/cuda/chunk.h"
 #include "kernels/mask/warp/decode.h"
 #include "kernels/mask/warp/level_decode.h"
+#include "kernels/mask/warp/level_encode.h"
 #include "kernels/mask/warp/scan.h"
 #include "kernels/mask/warp/segment_grid.h"
 
@@ -50,8 +51,9 @@ struct MaskSlots {
 };
 
 /// Device memory that `warps` warps need for `jobs` masks of such segments (slots, or stored masks); 256-byte aligned.
+/// `by_levels`: masks are made in that form, or stored ones may have it.
 cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs,
-                           std::size_t& bytes);
+                           bool by_levels, std::size_t& bytes);
 
 /// Masks listed segments: slot k takes the (first + k)-th of the list, if there is one, else its info says kNoSegment.
 /// The list and the scans are those of mask_list_async. `warps` warps share the slots.
@@ -103,9 +105,12 @@ struct RestoreJob {
 struct MaskWorkers {
   std::uint32_t warps = 0;
   std::uint64_t bytes_per_warp = 0;
+  bool by_levels = false;  ///< the form of masks that they make; the jobs' rules say the same
 
   MaskWorkers() = default;
-  MaskWorkers(const SegmentExtents& largest, std::uint32_t count);
+  MaskWorkers(const SegmentExtents& largest, std::uint32_t count, bool levels = false);
+  /// Those of clean_boxes_async, for masks of any form.
+  static MaskWorkers cleaning(const SegmentExtents& largest, std::uint32_t count);
   /// Those that restore; masks that are coded by levels take more memory.
   static MaskWorkers restoring(const SegmentExtents& largest, std::uint32_t count, bool may_be_levels);
   /// Of a workspace that 256 divides the address of.
@@ -155,8 +160,10 @@ struct StoredMask {
 /// Writes the special values of segments over the array at `out`. `masks` (count of them) say which and where in the
 /// `bytes` bytes at `in` their masks are; any numbers and any bytes may be there. `damage` (count of them) says what
 /// was wrong: the segment then has undefined values, and so has an array that two masks of the same segment meet in.
+/// `may_be_levels`: as in RestoreJob.
 cudaError_t mask_decode_async(Element element, const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
-                              const StoredMask* masks, std::uint32_t count, void* out, MaskDamage* damage,
-                              std::uint32_t warps, void* workspace, std::size_t workspace_bytes, cudaStream_t stream);
+                              const StoredMask* masks, std::uint32_t count, bool may_be_levels, void* out,
+                              MaskDamage* damage, std::uint32_t warps, void* workspace, std::size_t workspace_bytes,
+                              cudaStream_t stream);
 
 }  // namespace quern::kernels

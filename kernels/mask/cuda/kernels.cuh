@@ -7,7 +7,9 @@
 #include "kernels/common/cuda/warp_lanes.cuh"
 #include "kernels/mask/cuda/job_segment.cuh"
 #include "kernels/mask/cuda/launches.cuh"
+#include "kernels/mask/levels/constants.h"
 #include "kernels/mask/warp/find.h"
+#include "kernels/mask/warp/level_encode.h"
 
 namespace quern::kernels {
 
@@ -40,11 +42,27 @@ __global__ void __launch_bounds__(kScanWarps* kLanes, 4)
   if (sum.equal_pairs != 0) atomicAdd(&out.equal_pairs, sum.equal_pairs);
 }
 
-/// The calling warp's memory for a segment.
+/// The calling warp's memory for a segment; for masks by levels, too, where they may be estimated.
 template <class Word>
-__device__ __forceinline__ LaneMaskMemory memory_of_warp(const MaskScratch& scratch, const LaneSegment<Word>& segment) {
-  const LaneMaskLayout layout({segment.extents[0], segment.extents[1], segment.extents[2]});
+__device__ __forceinline__ LaneMaskMemory memory_of_warp(const MaskScratch& scratch, const LaneSegment<Word>& segment,
+                                                         bool may_be_levels = false) {
+  const LaneMaskLayout layout({segment.extents[0], segment.extents[1], segment.extents[2]}, may_be_levels);
   return layout.place(scratch.memory + blockIdx.x * scratch.bytes_per_warp);
+}
+
+/// Says what became of a job.
+template <class X, class Word>
+__device__ __forceinline__ void tell_job(const MaskJob& job, const LaneSegment<const Word>& segment,
+                                         const LaneMaskResult& result, const std::uint8_t* classes) {
+  const std::uint32_t chunk[3] = {job.chunk[0], job.chunk[1], job.chunk[2]};
+  std::uint64_t whole_chunks = 0;
+  if (result.mask.masked != 0) whole_chunks = masked_chunks<X>(segment, classes, chunk);
+  if (X::lane() == 0) {
+    job.info->masked = result.mask.masked;
+    job.info->stored_bytes = result.stored_bytes;
+    job.info->masked_chunks = whole_chunks;
+  }
+  X::sync();
 }
 
 template <class Word>
@@ -61,15 +79,32 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     const std::uint64_t capacity = std::uint64_t{segment.elems()} * sizeof(Word);
     const LaneMaskResult result = mask_lanes<X, Word>(segment, *job.rules, job.scan.counts(), shared, memory,
                                                       job.stored, capacity, static_cast<Word*>(job.copy));
-    const std::uint32_t chunk[3] = {job.chunk[0], job.chunk[1], job.chunk[2]};
-    std::uint64_t whole_chunks = 0;
-    if (result.mask.masked != 0) whole_chunks = masked_chunks<X>(segment, memory.classes, chunk);
-    if (X::lane() == 0) {
-      job.info->masked = result.mask.masked;
-      job.info->stored_bytes = result.stored_bytes;
-      job.info->masked_chunks = whole_chunks;
-    }
-    X::sync();
+    tell_job<X, Word>(job, segment, result, memory.classes);
+  }
+}
+
+/// CTAs of a warp that a multiprocessor has the shared memory for.
+inline constexpr unsigned kLevelMaskWarpsPerSm = 3;
+
+/// The same for masks by levels.
+template <class Word>
+__global__ void __launch_bounds__(kLanes, kLevelMaskWarpsPerSm)
+    encode_level_masks(const __grid_constant__ MaskJobs jobs, const __grid_constant__ MaskScratch scratch,
+                       const __grid_constant__ LevelConstants constants) {
+  using X = WarpLanes;
+  auto& shared = shared_memory<LaneLevelMaskShared>();
+  const std::uint32_t count = jobs.there_are();
+  for (std::uint32_t k = blockIdx.x; k < count; k += gridDim.x) {
+    const MaskJob& job = jobs.at[k];
+    const LaneSegment<const Word> segment = segment_of_job<const Word>(job);
+    if (segment.elems() == 0) continue;
+    const LaneLevelMaskLayout layout({segment.extents[0], segment.extents[1], segment.extents[2]});
+    const LaneLevelMaskLayout::Memory memory = layout.place(scratch.memory + blockIdx.x * scratch.bytes_per_warp);
+    const std::uint64_t capacity = std::uint64_t{segment.elems()} * sizeof(Word);
+    const LaneMaskResult result =
+        level_mask_lanes<X, Word>(segment, *job.rules, job.scan.counts(), shared, memory, constants, job.stored,
+                                  capacity, static_cast<Word*>(job.copy));
+    tell_job<X, Word>(job, segment, result, memory.mask.classes);
   }
 }
 
@@ -106,7 +141,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     const auto& rules = *reinterpret_cast<const LaneMaskRules*>(all_rules + k / boxes.each * boxes.rules_stride);
     const ScanCounts counts = scan_lanes<X>(segment, rules, 0, segment.rows()).counts();
     if (!counts.any_mandatory && !may_have_repeated(rules.repeated, counts, segment.elems())) continue;
-    const LaneMaskMemory memory = memory_of_warp(scratch, segment);
+    const LaneMaskMemory memory = memory_of_warp(scratch, segment, true);
     LaneMaskFinder<X, Word> finder(segment, rules, shared, memory);
     find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
     if (finder.mask().masked == 0) continue;
@@ -135,6 +170,13 @@ cudaError_t launch_encode_masks(const MaskJobs& jobs, const MaskScratch& scratch
 }
 
 template <class Word>
+cudaError_t launch_encode_level_masks(const MaskJobs& jobs, const MaskScratch& scratch, std::uint32_t warps,
+                                      cudaStream_t stream) {
+  return launch(&encode_level_masks<Word>, {warps, kLanes, sizeof(LaneLevelMaskShared)}, stream, jobs, scratch,
+                kLevelConstants);
+}
+
+template <class Word>
 cudaError_t launch_decode_masks(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch,
                                 std::uint32_t warps, cudaStream_t stream) {
   return launch(&decode_masks<Word>, {warps, kLanes, sizeof(LaneMaskShared)}, stream, jobs, count, scratch);
@@ -148,6 +190,7 @@ cudaError_t launch_clean_boxes(const SampleBoxes& boxes, const MaskScratch& scra
 
 template <class Word>
 inline constexpr MaskLaunches kMaskLaunchesOf{&launch_scan_masks<Word>, &launch_encode_masks<Word>,
-                                              &launch_decode_masks<Word>, &launch_clean_boxes<Word>};
+                                              &launch_encode_level_masks<Word>, &launch_decode_masks<Word>,
+                                              &launch_clean_boxes<Word>};
 
 }  // namespace quern::kernels

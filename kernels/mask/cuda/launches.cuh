@@ -16,6 +16,8 @@ struct MaskLaunches {
   cudaError_t (*scan)(const LaneMaskRules& rules, const SegmentGrid& grid, const void* in, SegmentScan* scans,
                       cudaStream_t stream);
   cudaError_t (*encode)(const MaskJobs& jobs, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);
+  cudaError_t (*encode_levels)(const MaskJobs& jobs, const MaskScratch& scratch, std::uint32_t warps,
+                               cudaStream_t stream);
   cudaError_t (*decode)(const RestoreJob* jobs, std::uint32_t count, const MaskScratch& scratch, std::uint32_t warps,
                         cudaStream_t stream);
   cudaError_t (*clean)(const SampleBoxes& boxes, const MaskScratch& scratch, std::uint32_t warps, cudaStream_t stream);

@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(kJobThreads)
 /// A thread a mask, which may name anything.
 __global__ void __launch_bounds__(kJobThreads)
     make_restore_jobs(Element element, const __grid_constant__ SegmentGrid grid, std::span<const std::uint8_t> in,
-                      const StoredMask* masks, std::uint32_t count, std::uint8_t* out, MaskDamage* damage,
-                      RestoreJob* jobs) {
+                      const StoredMask* masks, std::uint32_t count, bool may_be_levels, std::uint8_t* out,
+                      MaskDamage* damage, RestoreJob* jobs) {
   const std::uint32_t k = blockIdx.x * kJobThreads + threadIdx.x;
   if (k >= count) return;
   const StoredMask mask = masks[k];
@@ -100,6 +100,7 @@ __global__ void __launch_bounds__(kJobThreads)
     job.stored = in.data() + mask.offset;
     job.bytes = mask.bytes;
     job.damage = damage + k;
+    job.may_be_levels = may_be_levels;
   }
   jobs[k] = job;
 }
@@ -111,8 +112,8 @@ struct JobRoom {
   std::size_t jobs_at = 0;
   std::size_t bytes = 0;
 
-  JobRoom(const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs)
-      : workers(grid.segment_extents(), warps),
+  JobRoom(const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs, bool by_levels)
+      : workers(grid.segment_extents(), warps, by_levels),
         rules_at(workers.workspace_bytes()),
         jobs_at(rules_at + aligned(sizeof(LaneMaskRules))),
         bytes(jobs_at + aligned(jobs * std::max(sizeof(MaskJob), sizeof(RestoreJob)))) {}
@@ -154,8 +155,17 @@ bool mask_cuda_serves(Element element, const SegmentGrid& grid) {
          mask_cuda_serves(grid.segment_extents()) && grid.segments() <= kMostSegments;
 }
 
-MaskWorkers::MaskWorkers(const SegmentExtents& largest, std::uint32_t count)
-    : warps(count), bytes_per_warp(aligned(LaneMaskLayout(largest).bytes())) {}
+MaskWorkers::MaskWorkers(const SegmentExtents& largest, std::uint32_t count, bool levels)
+    : warps(count),
+      bytes_per_warp(aligned(levels ? LaneLevelMaskLayout(largest).bytes() : LaneMaskLayout(largest).bytes())),
+      by_levels(levels) {}
+
+MaskWorkers MaskWorkers::cleaning(const SegmentExtents& largest, std::uint32_t count) {
+  MaskWorkers workers;
+  workers.warps = count;
+  workers.bytes_per_warp = aligned(LaneMaskLayout(largest, true).bytes());
+  return workers;
+}
 
 MaskWorkers MaskWorkers::restoring(const SegmentExtents& largest, std::uint32_t count, bool may_be_levels) {
   MaskWorkers workers;
@@ -170,7 +180,8 @@ cudaError_t mask_jobs_async(Element element, const MaskJobs& jobs, const MaskWor
                             cudaStream_t stream) {
   return run_workers(element, jobs.count, workers, workspace,
                      [&](const MaskLaunches& launches, const MaskScratch& scratch, std::uint32_t warps) {
-                       return launches.encode(jobs, scratch, warps, stream);
+                       return (workers.by_levels ? launches.encode_levels : launches.encode)(jobs, scratch, warps,
+                                                                                             stream);
                      });
 }
 
@@ -213,9 +224,9 @@ cudaError_t mask_list_async(const LaneMaskRules& rules, const SegmentGrid& grid,
 }
 
 cudaError_t mask_workspace(Element element, const SegmentGrid& grid, std::uint32_t warps, std::uint32_t jobs,
-                           std::size_t& bytes) {
+                           bool by_levels, std::size_t& bytes) {
   if (!mask_cuda_serves(element, grid) || warps == 0) return cudaErrorInvalidValue;
-  bytes = JobRoom(grid, warps, jobs).bytes;
+  bytes = JobRoom(grid, warps, jobs, by_levels).bytes;
   return cudaSuccess;
 }
 
@@ -225,7 +236,7 @@ cudaError_t mask_encode_async(const LaneMaskRules& rules, const SegmentGrid& gri
                               std::size_t workspace_bytes, cudaStream_t stream) {
   if (!mask_cuda_serves(rules.element, grid) || rules.fill_count > kMaxFillWords || warps == 0)
     return cudaErrorInvalidValue;
-  const JobRoom room(grid, warps, slots.count);
+  const JobRoom room(grid, warps, slots.count, rules.by_levels);
   if (workspace_bytes < room.bytes) return cudaErrorInvalidValue;
   if (slots.count == 0) return cudaSuccess;
   const ListedSegments from{static_cast<const std::uint8_t*>(in), scans, list, listed, first,
@@ -238,18 +249,19 @@ cudaError_t mask_encode_async(const LaneMaskRules& rules, const SegmentGrid& gri
 }
 
 cudaError_t mask_decode_async(Element element, const SegmentGrid& grid, const std::uint8_t* in, std::uint64_t bytes,
-                              const StoredMask* masks, std::uint32_t count, void* out, MaskDamage* damage,
-                              std::uint32_t warps, void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
+                              const StoredMask* masks, std::uint32_t count, bool may_be_levels, void* out,
+                              MaskDamage* damage, std::uint32_t warps, void* workspace, std::size_t workspace_bytes,
+                              cudaStream_t stream) {
   if (!mask_cuda_serves(element, grid) || warps == 0) return cudaErrorInvalidValue;
-  const JobRoom room(grid, warps, count);
+  const JobRoom room(grid, warps, count, may_be_levels);
   if (workspace_bytes < room.bytes) return cudaErrorInvalidValue;
   if (count == 0) return cudaSuccess;
   auto* const jobs = JobRoom::at<RestoreJob>(workspace, room.jobs_at);
   const std::span<const std::uint8_t> stored(in, static_cast<std::size_t>(bytes));
   const cudaError_t error = launch(&make_restore_jobs, {job_blocks(count), kJobThreads}, stream, element, grid, stored,
-                                   masks, count, static_cast<std::uint8_t*>(out), damage, jobs);
+                                   masks, count, may_be_levels, static_cast<std::uint8_t*>(out), damage, jobs);
   if (error != cudaSuccess) return error;
-  return restore_jobs_async(element, jobs, count, false, room.workers, workspace, stream);
+  return restore_jobs_async(element, jobs, count, may_be_levels, room.workers, workspace, stream);
 }
 
 }  // namespace quern::kernels

@@ -12,42 +12,76 @@
 
 namespace quern::kernels {
 
-/// Estimated cost of a mask's positions in half bits. `distance`: of the reference planes. A cell at an edge (unlike the
-/// cell before or the one above) takes three half bits, one that is unlike both takes nine, and no cell more than two on
-/// average. A plane with a reference takes five for each cell that differs from it, if that is less. Planes of one row
-/// have no cell above: edges and cells that differ take eight bits there.
-template <class Bits>
-constexpr std::uint64_t level_planes_cost(const Bits& bits, const MaskPlanes& planes, std::uint64_t distance) {
-  constexpr std::uint64_t kEdge = 3, kCorner = 6, kLoneEdge = 16, kMost = 2, kOther = 5, kPlane = 4;
-  const PlaneWindows windows(planes);
-  const std::uint64_t count = planes.count();
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t first = i * planes.plane_cells();
-    const std::uint64_t back = i == 0 ? 0 : (i - reference_plane(i, distance)) * planes.plane_cells();
-    std::uint64_t flat = 0, others = 0;
-    for (std::uint64_t k = 0; k < windows.of_plane; ++k) {
-      const std::uint64_t wanted = windows.within(i, k), at = first + 64 * k;
-      if (wanted == 0) continue;
-      const std::uint64_t own = bits.window(at);
-      if (back != 0) others += popcount((own ^ bits.window(at - back)) & wanted);
-      std::uint64_t left = (own ^ bits.window_before(at, 1)) & wanted;
-      if (k == 0) left &= ~UINT64_C(1);  // the plane's first cell
-      std::uint64_t above = 0;
-      if (64 * k >= planes.cols) {
-        above = (own ^ bits.window(at - planes.cols)) & wanted;
-      } else if (planes.cols - 64 * k < 64) {
-        above = (own ^ bits.window_before(at, planes.cols)) & wanted & ~((UINT64_C(1) << (planes.cols - 64 * k)) - 1);
-      }
-      const std::uint64_t edges = planes.rows == 1 ? kLoneEdge * popcount(left)
-                                                   : kEdge * popcount(left | above) + kCorner * popcount(left & above);
-      flat += std::min<std::uint64_t>(edges, kMost * popcount(wanted));
-    }
-    sum += back == 0     ? flat
-           : others == 0 ? 1
-                         : kPlane + std::min(flat, others * (planes.rows == 1 ? kLoneEdge : kOther));
+/// What cells of a plane cost, in half bits, and how many of them are unlike the reference.
+struct LevelPlaneCost {
+  std::uint64_t flat = 0;
+  std::uint64_t others = 0;
+
+  constexpr LevelPlaneCost& operator+=(const LevelPlaneCost& more) {
+    flat += more.flat;
+    others += more.others;
+    return *this;
   }
-  return sum;
+};
+
+/// Estimated cost of a mask's positions in half bits. A cell at an edge (unlike the cell before or the one above) takes
+/// three half bits, one that is unlike both takes nine, and no cell more than two on average. A plane with a reference
+/// takes five for each cell that differs from it, if that is less. Planes of one row have no cell above: edges and cells
+/// that differ take eight bits there. One thread adds windows up, or the lanes of a warp.
+template <class Bits>
+class LevelPlanesCost {
+ public:
+  /// `distance`: of the reference planes.
+  constexpr LevelPlanesCost(const Bits& bits, const MaskPlanes& planes, std::uint64_t distance)
+      : bits_(bits), windows_(planes), distance_(distance) {}
+
+  constexpr std::uint64_t windows() const { return windows_.of_plane; }
+  /// Of window k of plane i.
+  constexpr LevelPlaneCost of(std::uint64_t i, std::uint64_t k) const {
+    const MaskPlanes& planes = windows_.planes;
+    const std::uint64_t wanted = windows_.within(i, k), at = i * planes.plane_cells() + 64 * k;
+    if (wanted == 0) return {};
+    LevelPlaneCost cost;
+    const std::uint64_t own = bits_.window(at);
+    if (i > 0) cost.others = popcount((own ^ bits_.window(at - back(i))) & wanted);
+    std::uint64_t left = (own ^ bits_.window_before(at, 1)) & wanted;
+    if (k == 0) left &= ~UINT64_C(1);  // the plane's first cell
+    std::uint64_t above = 0;
+    if (64 * k >= planes.cols) {
+      above = (own ^ bits_.window(at - planes.cols)) & wanted;
+    } else if (planes.cols - 64 * k < 64) {
+      above = (own ^ bits_.window_before(at, planes.cols)) & wanted & ~((UINT64_C(1) << (planes.cols - 64 * k)) - 1);
+    }
+    const std::uint64_t edges = planes.rows == 1 ? kLoneEdge * popcount(left)
+                                                 : kEdge * popcount(left | above) + kCorner * popcount(left & above);
+    cost.flat = std::min<std::uint64_t>(edges, kMost * popcount(wanted));
+    return cost;
+  }
+  /// Of plane i, whose windows take so much.
+  constexpr std::uint64_t of_plane(std::uint64_t i, const LevelPlaneCost& sum) const {
+    if (i == 0) return sum.flat;
+    const std::uint64_t other = windows_.planes.rows == 1 ? kLoneEdge : kOther;
+    return sum.others == 0 ? 1 : kPlane + std::min(sum.flat, sum.others * other);
+  }
+
+ private:
+  static constexpr std::uint64_t kEdge = 3, kCorner = 6, kLoneEdge = 16, kMost = 2, kOther = 5, kPlane = 4;
+
+  constexpr std::uint64_t back(std::uint64_t i) const {
+    return (i - reference_plane(i, distance_)) * windows_.planes.plane_cells();
+  }
+
+  Bits bits_;
+  PlaneWindows windows_;
+  std::uint64_t distance_;
+};
+
+/// Bytes that a mask takes, estimated: `cost` of its positions, `changes` between classes of cells in a row.
+constexpr std::uint64_t level_bytes_estimate(std::uint64_t cost, std::uint64_t changes, std::uint64_t specials,
+                                             std::uint64_t verbatim, std::uint64_t element_bytes) {
+  constexpr std::uint64_t kHead = 12, kChange = 3;  // first states of four lanes are in the head
+  constexpr std::uint64_t kHalfBits = 16;           // of a byte
+  return kHead + (specials + verbatim) * element_bytes + (cost + changes * kChange) / kHalfBits;
 }
 
 /// Rows and planes of a mask that is coded by levels, and their cost.
@@ -96,7 +130,14 @@ inline LevelPlanes best_level_planes(const std::uint64_t* words, const MaskPlane
       hashes[i] = 0;
       for (std::uint64_t k = 0; k < windows.of_plane; ++k) hashes[i] += windows.hashed(bits, i, k);
     }
-    return level_planes_cost(bits, planes, most_equal_distance(hashes, count));
+    const LevelPlanesCost cost(bits, planes, most_equal_distance(hashes, count));
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      LevelPlaneCost plane;
+      for (std::uint64_t k = 0; k < windows.of_plane; ++k) plane += cost.of(i, k);
+      sum += cost.of_plane(i, plane);
+    }
+    return sum;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/mask/find.h"
 #include "kernels/mask/warp/encode.h"
 #include "kernels/mask/warp/fill.h"
+#include "kernels/mask/warp/level_choice.h"
 #include "kernels/mask/warp/memory.h"
 #include "kernels/mask/warp/patterns.h"
 #include "kernels/mask/warp/scan.h"
@@ -166,6 +167,8 @@ class LaneMaskFinder {
 
   constexpr std::uint64_t stored_bytes(std::uint64_t most) const {
     if (mask_.masked == 0) return 0;
+    if (rules_.by_levels)
+      return estimate_lane_levels<X>(segment_.planes(), mask_, sizeof(Word), rules_.views.all(), shared_, memory_);
     return LaneMaskEncoder<X, const Word, ByteCount>(segment_, mask_, rules_.views.all(), shared_, memory_,
                                                      ByteCount(most))
         .write();

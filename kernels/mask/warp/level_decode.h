@@ -67,7 +67,9 @@ class LaneLevelMask {
   constexpr void differences(std::uint32_t planes) {
     std::uint32_t other = 0, answers = 0;
     for (std::uint32_t i = 1; i < planes; ++i) {
-      coder_.run(level_contexts::kDiffers + other, 1, [&](std::uint32_t, std::uint32_t ones) { other = ones & 1; });
+      coder_.run(
+          level_contexts::kDiffers + other, 1, [](std::uint32_t, std::uint32_t) { return 0u; },
+          [&](std::uint32_t, std::uint32_t ones) { other = ones & 1; });
       answers |= other << i % 32;
       if (i % 32 != 31 && i + 1 != planes) continue;
       in_one_lane<X>([&] { X::store(memory_.differs + i / 32, 0, answers); });
@@ -89,7 +91,7 @@ class LaneLevelMask {
     clear_lane_words<X>(memory_.masked, cells);
     coder_.begin_tables();
     differences(planes);
-    LaneLevelPlane<X> walk(coder_, shared_, memory_);
+    LaneLevelPlane<X, LaneLevelDecoder<X>> walk(coder_, shared_, memory_);
     for (std::uint32_t i = 0; i < planes + width_; ++i) {
       LaneBits plane;
       LaneLevelSurroundings beside;
@@ -109,20 +111,28 @@ class LaneLevelMask {
         clear_lane_words<X>(plane.words, cells);
         coder_.begin_tables();
       }
-      if (!walk.read(plane, beside)) return false;
+      if (!walk.code(plane, beside)) return false;
     }
     return coder_.complete();
   }
 
   constexpr void copy_plane(const LaneBits& from, const LaneBits& to) const {
     const std::uint32_t cells = to.cells();
-    X::lanes([&](auto lane) {
-      for (auto at = 64 * static_cast<std::uint32_t>(lane); at < cells; at += 64 * kLanes) {
+    for (std::uint32_t first = 0; first < cells; first += 64 * kLanes) {
+      typename X::template vec<std::uint64_t> words;
+      X::lanes([&](auto lane) {
+        const std::uint32_t at = first + 64 * static_cast<std::uint32_t>(lane);
+        if (at >= cells) return;
         const std::uint64_t wanted = cells - at >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (cells - at)) - 1;
-        flip_lane_bits<X>(to, at, lane_window<X>(from, at, lane) & wanted, lane);
-      }
-    });
-    X::sync();
+        X::set(words, lane, lane_window<X>(from, at, lane) & wanted);
+      });
+      X::sync();  // both planes may share a word
+      X::lanes([&](auto lane) {
+        const std::uint32_t at = first + 64 * static_cast<std::uint32_t>(lane);
+        if (at < cells) flip_lane_bits<X>(to, at, X::get(words, lane), lane);
+      });
+      X::sync();
+    }
   }
 
   constexpr unsigned numbers() const { return head_.alphabet.size() - 1; }

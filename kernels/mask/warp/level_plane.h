@@ -1,6 +1,6 @@
-// One plane of a mask that is coded by levels, read by a warp: base cells, then three phases for each distance, a lane
-// 64 cells at a time. The same cells as the walk of one thread gives. Over an execution model X (see
-// kernels/README.md).
+// One plane of a mask that is coded by levels, read or written by a warp: base cells, then three phases for each
+// distance, a lane 64 cells at a time. The same cells as the walk of one thread gives, and the same symbols. Over an
+// execution model X (see kernels/README.md).
 #pragma once
 
 #include <algorithm>
@@ -25,16 +25,17 @@ struct LaneLevelMemory {
   std::uint32_t* quiet = nullptr;      ///< of a phase: cells that are coded by class
   std::uint32_t* agree = nullptr;      ///< and those whose neighbours agree
   std::uint32_t* surprises = nullptr;  ///< of a class, which of its cells are not as expected
+  std::uint32_t* other = nullptr;      ///< of a phase, the same; for an encoder
   std::uint32_t* groups = nullptr;     ///< groups of 1024 that have some
   std::uint32_t* open = nullptr;       ///< and words of 32
   std::uint32_t* numbers = nullptr;    ///< bits of the cells' classes: in place of `alike` and what follows it
   std::uint64_t number_words = 0;      ///< from one bit to the next
 };
 
-/// Bytes of that memory for segments of so many cells, and its parts.
+/// Bytes of that memory for segments of so many cells, and its parts; an encoder's has more.
 class LaneLevelLayout {
  public:
-  constexpr explicit LaneLevelLayout(std::uint64_t cells) : cells_(cells) {}
+  constexpr explicit LaneLevelLayout(std::uint64_t cells, bool encodes = false) : cells_(cells), encodes_(encodes) {}
 
   constexpr std::uint64_t bytes() const { return (4 * words() + 15) / 16 * 16; }
   constexpr LaneLevelMemory place(std::uint8_t* at) const {
@@ -60,6 +61,7 @@ class LaneLevelLayout {
     memory.open = take(most_of_phase() / 32 + 1);
     memory.numbers = memory.alike;
     memory.number_words = plane();
+    if (encodes_) memory.other = take(phase());
     return memory;
   }
 
@@ -69,11 +71,12 @@ class LaneLevelLayout {
   constexpr std::uint64_t most_of_phase() const { return cells_ / 2 + 1; }
   constexpr std::uint64_t phase() const { return lane_bit_words(most_of_phase()); }
   constexpr std::uint64_t words() const {
-    return 6 * plane() + 3 * most_pyramid_words(cells_) + 3 * phase() + most_of_phase() / 1024 + most_of_phase() / 32 +
-           2;
+    return 6 * plane() + 3 * most_pyramid_words(cells_) + (encodes_ ? 4 : 3) * phase() + most_of_phase() / 1024 +
+           most_of_phase() / 32 + 2;
   }
 
   std::uint64_t cells_;
+  bool encodes_;
 };
 
 /// What a plane is coded beside; bits without words: nothing.
@@ -82,10 +85,11 @@ struct LaneLevelSurroundings {
   LaneBits among;      ///< cells that are coded at all; not with a reference
 };
 
-template <class X>
+/// `Coder`: LaneLevelDecoder or LaneLevelRecorder.
+template <class X, class Coder>
 class LaneLevelPlane {
  public:
-  constexpr LaneLevelPlane(LaneLevelDecoder<X>& coder, LaneLevelShared& shared, const LaneLevelMemory& memory)
+  constexpr LaneLevelPlane(Coder& coder, LaneLevelShared& shared, const LaneLevelMemory& memory)
       : coder_(coder),
         shared_(shared),
         memory_(memory),
@@ -93,14 +97,16 @@ class LaneLevelPlane {
         beside_(memory.beside, shared.lattices),
         alike_(memory.alike, shared.lattices) {}
 
-  /// Reads all cells into `plane`, whose bits are 0. False where there are no words left.
-  constexpr bool read(const LaneBits& plane, const LaneLevelSurroundings& surroundings) {
+  /// Codes all cells. A decoder's `plane` has bits that are 0. False where there are no words left.
+  constexpr bool code(const LaneBits& plane, const LaneLevelSurroundings& surroundings) {
     has_reference_ = surroundings.reference.words != nullptr;
     has_among_ = surroundings.among.words != nullptr;
     const unsigned levels = bit_length(level_base(plane.rows, plane.cols, has_reference_)) - 1;
+    X::sync();
     in_one_lane<X>([&] { place_lattices<X>(plane.rows, plane.cols, levels, shared_.lattices); });
     X::sync();
     own_.plane = plane;
+    if constexpr (!kDecodes) own_.split(levels);
     if (has_reference_ || has_among_) {
       beside_.plane = has_reference_ ? surroundings.reference : surroundings.among;
       beside_.split(levels);
@@ -114,6 +120,7 @@ class LaneLevelPlane {
       rolled(0, level_contexts::kPhases, [&](unsigned number) {
         if (!own_.phase(t, number).empty()) phase(t, number);
       });
+      if constexpr (!kDecodes) continue;
       if (!coder_.good()) return false;
       if (t > 0) clear_lane_words<X>(own_.known(t).words, own_.known(t).cells());
       X::sync();
@@ -123,6 +130,7 @@ class LaneLevelPlane {
   }
 
  private:
+  static constexpr bool kDecodes = Coder::kDecodes;
   static constexpr unsigned kNeighbours = kLevelNeighbours;
   static constexpr unsigned kQuietClasses = level_contexts::kQuietClasses;
   using Words = std::uint64_t[kNeighbours];
@@ -182,12 +190,12 @@ class LaneLevelPlane {
   constexpr void base_cells(unsigned levels) {
     const LaneBits cells = own_.known(levels), there = beside_.known(levels);
     const bool has_there = has_reference_ || has_among_;
-    if (levels > 0) clear_lane_words<X>(cells.words, cells.cells());
+    if (kDecodes && levels > 0) clear_lane_words<X>(cells.words, cells.cells());
     X::sync();
     coder_.begin_list(cells, false);
     for (std::uint32_t first = 0; first < cells.cells(); first += kLanes) {
-      typename X::template vec<bool> coded;
-      typename X::template vec<std::uint32_t> contexts;
+      typename X::template vec<bool> coded, likely;
+      typename X::template vec<std::uint32_t> contexts, symbols;
       X::lanes([&](auto lane) {
         const std::uint32_t cell = first + static_cast<std::uint32_t>(lane);
         const bool exists = cell < cells.cells();
@@ -196,16 +204,28 @@ class LaneLevelPlane {
         if (exists && has_reference_) {
           context = level_contexts::kBaseReference + (set ? 9 : 0) +
                     all_equal_at(cell / cells.cols << levels, cell % cells.cols << levels, lane);
-          if (set) flip_lane_bits<X>(cells, cell, 1, lane);
         }
+        std::uint32_t symbol = 0;
+        if (!kDecodes && exists) {
+          symbol =
+              static_cast<std::uint32_t>(lane_window<X>(cells, cell, lane) & 1) ^ (has_reference_ && set ? 1u : 0u);
+        }
+        X::set(symbols, lane, symbol);
         X::set(coded, lane, exists && (!has_among_ || set));
         X::set(contexts, lane, context);
+        X::set(likely, lane, has_reference_ && set);
       });
+      if constexpr (kDecodes) {
+        X::sync();  // a plane and its reference may share a word
+        X::lanes([&](auto lane) {
+          if (X::get(likely, lane)) flip_lane_bits<X>(cells, first + static_cast<std::uint32_t>(lane), 1, lane);
+        });
+      }
       const std::uint32_t listed = X::ballot(coded);
       X::lanes([&](auto lane) {
         if ((listed >> lane & 1) == 0) return;
         coder_.append(popcount(listed & first_lanes(static_cast<std::uint32_t>(lane))), X::get(contexts, lane), 0,
-                      first + static_cast<std::uint32_t>(lane), lane);
+                      first + static_cast<std::uint32_t>(lane), X::get(symbols, lane), lane);
       });
       coder_.appended(popcount(listed), first + kLanes >= cells.cells());
     }
@@ -257,6 +277,7 @@ class LaneLevelPlane {
   struct Looked {
     std::uint64_t loud = 0;
     std::uint64_t value = 0;
+    std::uint64_t other = 0;  ///< an encoder's: cells that are not as expected
     std::uint64_t detail[7]{};
   };
 
@@ -320,7 +341,12 @@ class LaneLevelPlane {
       count(0, rest, lane);
     }
     flip_lane_bits<X>(quiet, at, rest, lane);
-    flip_lane_bits<X>(cells, at, word.value & all, lane);
+    if constexpr (kDecodes) {
+      flip_lane_bits<X>(cells, at, word.value & all, lane);
+    } else {
+      word.other = (lane_window<X>(cells, at, lane) ^ word.value) & all;
+      flip_lane_bits<X>(LaneBits{memory_.other, 0, cells.rows, cells.cols}, at, word.other, lane);
+    }
     return word;
   }
   template <class Lane>
@@ -332,7 +358,7 @@ class LaneLevelPlane {
   constexpr void phase(unsigned t, unsigned number) {
     const LaneBits cells = own_.phase(t, number);
     X::sync();
-    clear_lane_words<X>(cells.words, cells.cells());
+    clear_lane_words<X>(kDecodes ? cells.words : memory_.other, cells.cells());
     clear_lane_words<X>(memory_.quiet, cells.cells());
     if (has_reference_) clear_lane_words<X>(memory_.agree, cells.cells());
     X::lanes([&](auto lane) {
@@ -371,7 +397,13 @@ class LaneLevelPlane {
       if (n == 0) return;
       const unsigned context =
           level_contexts::kQuiet + (distance * level_contexts::kPhases + number) * kQuietClasses + c;
-      if (find_surprises(c, n, distance, context)) put_surprises(c, cells, beside_.phase(t, number));
+      const LaneBits there = beside_.phase(t, number);
+      if constexpr (kDecodes) {
+        if (code_surprises(c, n, distance, context)) put_surprises(c, cells, there);
+      } else {
+        gather_surprises(c, n, cells, there);
+        code_surprises(c, n, distance, context);
+      }
     });
   }
 
@@ -380,17 +412,18 @@ class LaneLevelPlane {
                                                std::uint32_t first_col, unsigned t, unsigned number, unsigned distance,
                                                std::uint32_t place, Lane lane) {
     const auto of = [&](unsigned i) { return static_cast<unsigned>(word.detail[i] >> bit & 1); };
+    const auto symbol = static_cast<unsigned>(word.other >> bit & 1);
     const std::uint32_t col = first_col + bit, cell = row * own_.phase(t, number).cols + col;
     if (has_reference_) {
       const std::uint32_t y = (2 * row + (number != 0 ? 1 : 0)) << t, x = (2 * col + (number != 1 ? 1 : 0)) << t;
       const LevelSides sides{static_cast<unsigned>(word.value >> bit & 1), equal_at(y * own_.plane.cols + x, lane),
                              of(5) | of(6) << 1, of(0) | of(1) << 1 | of(2) << 2, of(3) | of(4) << 1};
       coder_.append(place, coarse_level_context(number, sides), fine_level_context(number, distance, sides), cell,
-                    lane);
+                    symbol, lane);
     } else {
       unsigned other = 0;
       unroll<kNeighbours - 1>([&](auto i) { other |= of(i) << static_cast<unsigned>(i); });
-      coder_.append(place, flat_level_context(number, distance, other), 0, cell, lane);
+      coder_.append(place, flat_level_context(number, distance, other), 0, cell, symbol, lane);
     }
   }
 
@@ -401,9 +434,9 @@ class LaneLevelPlane {
     return quiet & (quiet_class <= 2 ? agree : ~agree) & (quiet_class % 2 == 1 ? ~expected : expected);
   }
 
-  /// Reads which of the n cells of a class are not as expected: whether there is one in each 1024 cells; in each 32 of
+  /// Codes which of the n cells of a class are not as expected: whether there is one in each 1024 cells; in each 32 of
   /// those; then the cells of these. False where none is.
-  constexpr bool find_surprises(unsigned quiet_class, std::uint32_t n, unsigned distance, unsigned context) {
+  constexpr bool code_surprises(unsigned quiet_class, std::uint32_t n, unsigned distance, unsigned context) {
     constexpr std::uint32_t kGroup = 1024, kWord = 32;
     const unsigned of_class = quiet_class * level_contexts::kDistances + distance;
     std::uint32_t count = (n + kGroup - 1) / kGroup;
@@ -411,29 +444,39 @@ class LaneLevelPlane {
       // Items of a stage are places in a list of the stage before; it gives those in which there is something.
       const std::uint32_t* const before = stage == 2 ? memory_.open : memory_.groups;
       std::uint32_t* const after = stage == 0 ? memory_.groups : memory_.open;
+      const auto place_of = [&](std::uint32_t item, auto lane) {
+        return stage == 0 ? item : X::load(before + item / kWord, lane) * kWord + item % kWord;
+      };
       std::uint32_t found = 0;
-      coder_.run(stage == 0   ? level_contexts::kGroup + of_class
-                 : stage == 1 ? level_contexts::kWord + of_class
-                              : context,
-                 count, [&](std::uint32_t first, std::uint32_t ones) {
-                   if (ones == 0) return;
-                   if (stage == 2) {
-                     in_one_lane<X>([&] {
-                       const std::uint32_t word = X::load(before + first / kWord, 0);
-                       X::flip_bits(memory_.surprises + word, 0, ones << first % kWord);
-                     });
-                     return;
-                   }
-                   X::lanes([&](auto lane) {
-                     if ((ones >> lane & 1) == 0) return;
-                     const std::uint32_t item = first + static_cast<std::uint32_t>(lane);
-                     const std::uint32_t at = found + popcount(ones & first_lanes(static_cast<std::uint32_t>(lane)));
-                     const std::uint32_t place =
-                         stage == 0 ? item : X::load(before + item / kWord, lane) * kWord + item % kWord;
-                     X::store(after + at, lane, place);
-                   });
-                   found += popcount(ones);
-                 });
+      coder_.run(
+          stage == 0   ? level_contexts::kGroup + of_class
+          : stage == 1 ? level_contexts::kWord + of_class
+                       : context,
+          count,
+          [&](std::uint32_t first, std::uint32_t items) {
+            return ballot_of<X>([&](auto lane) {
+              if (lane >= items) return false;
+              return is_surprising(stage, place_of(first + static_cast<std::uint32_t>(lane), lane), n, lane);
+            });
+          },
+          [&](std::uint32_t first, std::uint32_t ones) {
+            if (ones == 0) return;
+            if (stage == 2) {
+              if constexpr (kDecodes) {
+                in_one_lane<X>([&] {
+                  const std::uint32_t word = X::load(before + first / kWord, 0);
+                  X::flip_bits(memory_.surprises + word, 0, ones << first % kWord);
+                });
+              }
+              return;
+            }
+            X::lanes([&](auto lane) {
+              if ((ones >> lane & 1) == 0) return;
+              const std::uint32_t at = found + popcount(ones & first_lanes(static_cast<std::uint32_t>(lane)));
+              X::store(after + at, lane, place_of(first + static_cast<std::uint32_t>(lane), lane));
+            });
+            found += popcount(ones);
+          });
       X::sync();
       if (stage == 2) break;
       if (found == 0) return false;
@@ -441,16 +484,27 @@ class LaneLevelPlane {
       const std::uint32_t last = X::load_same(after + found - 1), items = stage == 0 ? (n + kWord - 1) / kWord : n;
       const std::uint32_t of_last = items - last * kWord;
       count = (found - 1) * kWord + (of_last < kWord ? of_last : kWord);
-      if (stage == 1) clear_lane_words<X>(memory_.surprises, n);
+      if (kDecodes && stage == 1) clear_lane_words<X>(memory_.surprises, n);
       X::sync();
     }
     return true;
   }
+  /// Whether an encoder knows a surprise in a place of a stage: 1024 cells, 32 of them, or one.
+  template <class Lane>
+  constexpr bool is_surprising(unsigned stage, std::uint32_t place, std::uint32_t n, Lane lane) const {
+    if (stage == 2) return (X::load(memory_.surprises + place / 32, lane) >> place % 32 & 1) != 0;
+    if (stage == 1) return X::load(memory_.surprises + place, lane) != 0;
+    const std::uint32_t end = std::min(32 * place + 32, (n + 31) / 32);
+    std::uint32_t any = 0;
+    for (std::uint32_t word = 32 * place; word < end; ++word) any |= X::load(memory_.surprises + word, lane);
+    return any != 0;
+  }
 
-  /// Turns those over. `there`: the reference at the cells.
-  constexpr void put_surprises(unsigned quiet_class, const LaneBits& cells, const LaneBits& there) {
+  /// Calls f(members, cell, place, lane) for the cells of a class, 64 a lane from `cell` on: the first of them has so
+  /// many of the class before. `there`: the reference at the cells.
+  template <class F>
+  constexpr void for_members(unsigned quiet_class, const LaneBits& cells, const LaneBits& there, F&& f) {
     const LaneBits quiet{memory_.quiet, 0, cells.rows, cells.cols}, agree{memory_.agree, 0, cells.rows, cells.cols};
-    const LaneBits surprises{memory_.surprises, 0, 1, cells.cells()};
     const std::uint32_t along = cells.along(), count = cells.rows * along;
     std::uint32_t before = 0;
     for (std::uint32_t first = 0; first < count; first += kLanes) {
@@ -475,18 +529,39 @@ class LaneLevelPlane {
       const std::uint32_t all = X::reduce_add(places);
       X::exclusive_scan(places);
       X::lanes([&](auto lane) {
-        std::uint64_t left = X::get(members, lane), other = 0;
-        if (left == 0) return;
-        std::uint64_t bits = lane_window<X>(surprises, before + X::get(places, lane), lane);
-        for (; left != 0 && bits != 0; left &= left - 1, bits >>= 1) other |= (left & (0 - left)) & (0 - (bits & 1));
-        flip_lane_bits<X>(cells, cell_of(lane), other, lane);
+        const std::uint64_t mine = X::get(members, lane);
+        if (mine != 0) f(mine, cell_of(lane), before + X::get(places, lane), lane);
       });
       before += all;
     }
     X::sync();
   }
 
-  LaneLevelDecoder<X>& coder_;
+  /// Turns cells over that are not as expected.
+  constexpr void put_surprises(unsigned quiet_class, const LaneBits& cells, const LaneBits& there) {
+    const LaneBits surprises{memory_.surprises, 0, 1, cells.cells()};
+    for_members(quiet_class, cells, there, [&](std::uint64_t left, std::uint32_t cell, std::uint32_t place, auto lane) {
+      std::uint64_t other = 0;
+      std::uint64_t bits = lane_window<X>(surprises, place, lane);
+      for (; left != 0 && bits != 0; left &= left - 1, bits >>= 1) other |= (left & (0 - left)) & (0 - (bits & 1));
+      flip_lane_bits<X>(cells, cell, other, lane);
+    });
+  }
+  /// The way back: those of the n cells of a class, side by side.
+  constexpr void gather_surprises(unsigned quiet_class, std::uint32_t n, const LaneBits& cells, const LaneBits& there) {
+    const LaneBits surprises{memory_.surprises, 0, 1, cells.cells()};
+    const LaneBits other{memory_.other, 0, cells.rows, cells.cols};
+    clear_lane_words<X>(memory_.surprises, n);
+    X::sync();
+    for_members(quiet_class, cells, there, [&](std::uint64_t mine, std::uint32_t cell, std::uint32_t place, auto lane) {
+      std::uint64_t bits = 0;
+      for (std::uint64_t left = lane_window<X>(other, cell, lane) & mine; left != 0; left &= left - 1)
+        bits |= UINT64_C(1) << popcount(mine & ((left & (0 - left)) - 1));
+      flip_lane_bits<X>(surprises, place, bits, lane);
+    });
+  }
+
+  Coder& coder_;
   LaneLevelShared& shared_;
   const LaneLevelMemory& memory_;
   LanePyramid<X> own_;

@@ -50,25 +50,31 @@ struct LaneMaskShared {
 
 /// Other memory that they share.
 struct LaneMaskMemory {
-  std::uint8_t* classes = nullptr;  ///< one a cell, C order of the segment
-  std::uint8_t* states = nullptr;   ///< of the blocks of the plane under way
-  std::uint8_t* there = nullptr;    ///< states of the same blocks in the reference plane
-  std::uint8_t* copied = nullptr;   ///< 1: equal to the reference plane
-  std::uint32_t* open = nullptr;    ///< mixed blocks of the block row under way
-  std::uint64_t* hashes = nullptr;  ///< of planes; encoder alone, before blocks are found
-  std::uint64_t* bits = nullptr;    ///< of the cells, 64 a word; as long as the hashes
+  std::uint8_t* classes = nullptr;   ///< one a cell, C order of the segment
+  std::uint8_t* states = nullptr;    ///< of the blocks of the plane under way
+  std::uint8_t* there = nullptr;     ///< states of the same blocks in the reference plane
+  std::uint8_t* copied = nullptr;    ///< 1: equal to the reference plane
+  std::uint32_t* open = nullptr;     ///< mixed blocks of the block row under way
+  std::uint64_t* hashes = nullptr;   ///< of planes; encoder alone, before blocks are found
+  std::uint64_t* bits = nullptr;     ///< of the cells, 64 a word; as long as the hashes
+  std::uint16_t* symbols = nullptr;  ///< of a mask by levels, in place of the hashes
 };
 
+/// Symbols of the planes of a mask by levels, or of one bit of its classes, at most. A cell that is coded by class may
+/// take three, but few are alone in theirs: planes of 17 cells, the smallest that have classes, take less than 42.
+constexpr std::uint64_t most_level_symbols(std::uint64_t cells) { return 2 * cells + cells / 2 + 128; }
+
 /// Bytes of that memory for segments of up to those extents in any view, and its parts: each begins at a multiple of 16
-/// bytes. What is needed before blocks are found shares its place with the blocks.
+/// bytes. What is needed before blocks are found shares its place with the blocks. `by_levels`: of an encoder's masks.
 class LaneMaskLayout {
  public:
-  constexpr explicit LaneMaskLayout(const SegmentExtents& e)
+  constexpr explicit LaneMaskLayout(const SegmentExtents& e, bool by_levels = false)
       : cells_(e[0] * e[1] * e[2]),
         blocks_(std::max(BlockGrid(e[1], e[2]).along_y(e[1]) * BlockGrid(e[1], e[2]).along_x(e[2]),
                          most_view_blocks(cells_))),
         open_(std::max(BlockGrid(e[1], e[2]).along_x(e[2]), most_view_columns(cells_))),
-        planes_(std::max(e[0], most_view_planes(cells_))) {}
+        planes_(by_levels ? std::max(most_level_planes(MaskPlanes(e)), (most_level_symbols(cells_) + 3) / 4)
+                          : std::max(e[0], most_view_planes(cells_))) {}
 
   constexpr std::uint64_t bytes() const { return aligned(cells_) + std::max(block_bytes(), hash_bytes()); }
   constexpr LaneMaskMemory place(std::uint8_t* at) const {
@@ -76,6 +82,7 @@ class LaneMaskLayout {
     void* const bits = at + aligned(8 * planes_);
     LaneMaskMemory memory;
     memory.hashes = static_cast<std::uint64_t*>(shared);
+    memory.symbols = static_cast<std::uint16_t*>(shared);
     memory.bits = static_cast<std::uint64_t*>(bits);
     memory.open = static_cast<std::uint32_t*>(shared);
     memory.states = at + aligned(4 * open_);
@@ -92,7 +99,7 @@ class LaneMaskLayout {
   std::uint64_t cells_;
   std::uint64_t blocks_;
   std::uint64_t open_;
-  std::uint64_t planes_;
+  std::uint64_t planes_;  // hashes; each in the place of four symbols
 };
 
 /// Up to 32 neighbours of a row.

@@ -24,6 +24,7 @@ struct LaneMaskRules {
   RepeatedRules repeated;
   std::uint64_t fills[kMaxFillWords]{};
   std::uint32_t fill_count = 0;
+  bool by_levels = false;  ///< the form that masks are stored in (docs/format-mask.md, section 10)
   MaskViews views;
 };
 

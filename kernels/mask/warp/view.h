@@ -86,17 +86,22 @@ constexpr void pack_lane_bits(std::uint32_t cells, const LaneMaskMemory& memory)
   X::sync();
 }
 
-/// Cells that a view does not foresee.
+/// The packed bits as a lane sees them.
+template <class X, class Lane>
+constexpr auto lane_mask_bits(const LaneMaskMemory& memory, Lane lane) {
+  return MaskBits([&memory, lane](std::uint64_t k) { return X::load(memory.bits + k, lane); });
+}
+
+/// The distance at which most planes are repeated, by hashes of their packed bits.
 template <class X>
-constexpr std::uint64_t lane_surprises(const MaskPlanes& planes, LaneMaskShared& shared, const LaneMaskMemory& memory) {
+constexpr std::uint32_t equal_lane_bits_distance(const MaskPlanes& planes, LaneMaskShared& shared,
+                                                 const LaneMaskMemory& memory) {
   const PlaneWindows windows(planes);
   const auto count = static_cast<std::uint32_t>(planes.count());
   const auto of_plane = static_cast<std::uint32_t>(windows.of_plane);
-  const auto bits_of = [&](auto lane) {
-    return MaskBits([&memory, lane](std::uint64_t k) { return X::load(memory.bits + k, lane); });
-  };
+  if (count < 3) return 1;
   X::lanes([&](auto lane) {
-    const auto bits = bits_of(lane);
+    const auto bits = lane_mask_bits<X>(memory, lane);
     for (auto i = static_cast<std::uint32_t>(lane); i < count; i += kLanes) {
       std::uint64_t hash = 0;
       for (std::uint32_t k = 0; k < of_plane; ++k) hash += windows.hashed(bits, i, k);
@@ -104,10 +109,19 @@ constexpr std::uint64_t lane_surprises(const MaskPlanes& planes, LaneMaskShared&
     }
   });
   X::sync();
-  const std::uint32_t distance = equal_lane_distance<X>(count, shared, memory);
+  return equal_lane_distance<X>(count, shared, memory);
+}
+
+/// Cells that a view does not foresee.
+template <class X>
+constexpr std::uint64_t lane_surprises(const MaskPlanes& planes, LaneMaskShared& shared, const LaneMaskMemory& memory) {
+  const PlaneWindows windows(planes);
+  const auto count = static_cast<std::uint32_t>(planes.count());
+  const auto of_plane = static_cast<std::uint32_t>(windows.of_plane);
+  const std::uint32_t distance = equal_lane_bits_distance<X>(planes, shared, memory);
   typename X::template vec<std::uint32_t> sums;
   X::lanes([&](auto lane) {
-    const auto bits = bits_of(lane);
+    const auto bits = lane_mask_bits<X>(memory, lane);
     std::uint32_t sum = 0;
     for (auto t = static_cast<std::uint32_t>(lane); t < count * of_plane; t += kLanes) {
       sum += windows.surprises(bits, t / of_plane, t % of_plane, distance);

@@ -61,7 +61,8 @@ class CudaArrayCoder final : public DeviceArrayCoder {
     if (shape_.elems() != 0) {
       QUERN_ASSIGN_OR_RETURN(
           planner_, kernels.planner(dtype_, shape_, codec_settings(options.settings), sample_elems(dtype_, shape_)));
-      writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size());
+      QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(options.settings));
+      writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size(), form == mask::MaskForm::levels);
       QUERN_RETURN_IF_ERROR(check_promise(options));
       checks_faults_ = planner_->checks_faults();
       if (checks_faults_) set_readable(planner_->layouts());
@@ -340,9 +341,6 @@ Result<std::unique_ptr<DeviceArrayCoder>> device_compressor(int ordinal, DType d
   QUERN_RETURN_IF_ERROR(check_options(dtype, options));
   if (options.idempotent && options.bound.kind != BoundKind::lossless)
     return Status(StatusCode::unsupported, "idempotent=1 takes arrays in host memory; this one is in device memory");
-  QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(options.settings));
-  if (form == mask::MaskForm::levels)
-    return Status(StatusCode::unsupported, "mask=2 takes arrays in host memory; this one is in device memory");
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio)
     return Status(StatusCode::unsupported,
                   "a bound of kind psnr or ratio is found by search, which cannot be queued; give abs, rel or pwrel");

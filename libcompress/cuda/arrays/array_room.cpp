@@ -15,7 +15,8 @@ kernels::MaskWorkers workers_for(std::uint64_t bytes_per_warp, std::uint64_t seg
 
 }  // namespace
 
-LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded) {
+LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded, bool by_levels)
+    : mask_levels(by_levels) {
   for (const SegmentLayout& layout : layouts) {
     if (layout.segments() == 0) continue;
     const Index3 e = layout.segment_box(0).extents;
@@ -28,7 +29,7 @@ LayoutLimits::LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t c
     segment_bytes = std::max(segment_bytes, bytes);
     served = served && kernels::mask_cuda_serves(e) && bytes < UINT64_C(1) << 31;
     if (!served) continue;
-    mask_bytes = std::max(mask_bytes, kernels::MaskWorkers(e, 1).bytes_per_warp);
+    mask_bytes = std::max(mask_bytes, kernels::MaskWorkers(e, 1, by_levels).bytes_per_warp);
     restore_bytes = std::max(restore_bytes, kernels::MaskWorkers::restoring(e, 1, true).bytes_per_warp);
   }
 }
@@ -60,8 +61,9 @@ CompressRoom::CompressRoom(const LayoutLimits& limits, std::uint32_t streams, st
   parts_bytes = kernels.parts_bytes(dtype, bound, all_slots);
   parts = workspace.add<std::uint8_t>(parts_bytes);
   targets = workspace.add<std::uint8_t*>(parts_bytes == 0 ? 0 : all_slots);
-  masks = MaskWaveRoom(tables.shape, wave, workers_for(limits.mask_bytes, wave, kWaveSegments), limits.segment_bytes,
-                       slot_bytes, workspace);
+  kernels::MaskWorkers workers = workers_for(limits.mask_bytes, wave, kWaveSegments);
+  workers.by_levels = limits.mask_levels;
+  masks = MaskWaveRoom(tables.shape, wave, workers, limits.segment_bytes, slot_bytes, workspace);
   slots = workspace.add<std::uint8_t>(all_slots * slot_bytes);
 }
 

@@ -25,12 +25,13 @@ struct LayoutLimits {
   std::uint64_t segment_bytes = 0;  ///< and of a segment
   /// Bytes that a warp needs to make a segment's mask, and to restore a segment by a mask of any form.
   std::uint64_t mask_bytes = 0;
+  bool mask_levels = false;  ///< masks are made by levels
   std::uint64_t restore_bytes = 0;
   bool served = true;  ///< kernels count what a segment has in 31 bits
 
   LayoutLimits() = default;
   /// The first `coded` layouts are those that a codec writes.
-  LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded);
+  LayoutLimits(std::span<const SegmentLayout> layouts, std::size_t coded, bool by_levels = false);
   TableShape shape(std::uint32_t streams) const;
   /// Whether launches can have so many streams.
   bool fits(std::uint32_t streams) const;

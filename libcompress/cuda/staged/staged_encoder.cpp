@@ -32,8 +32,9 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   if (segments != 0) {
     plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced);
     plan_.mask.views = setup.mask_views;
+    plan_.mask.by_levels = setup.header.may_have_mask_levels();
     masks_ = StagedMasks(layout, tables_.shape, slot_bytes_, static_cast<std::uint32_t>(options.fill_bits.size()),
-                         workspace_);
+                         plan_.mask.by_levels, workspace_);
   }
   sizes_ = workspace_.add<std::uint32_t>(tables_.shape.chunk_places());
   parts_bytes_ = kernels.parts_bytes(setup.header.dtype, setup.header.enforced.kind, tables_.shape.slot_places());

@@ -16,12 +16,12 @@ class StagedMasks {
  public:
   StagedMasks() = default;
   StagedMasks(const SegmentLayout& layout, const TableShape& shape, std::uint64_t slot_bytes, std::uint32_t fills,
-              Workspace& workspace)
+              bool by_levels, Workspace& workspace)
       : fill_count_(fills),
         // Parts that come from the host, and those that go there, side by side.
         plan_(workspace.add<StreamPlan>(1)),
         fills_(workspace.add<std::uint64_t>(fills)),
-        room_(shape, shape.segments, {layout.segment_box(0).extents, shape.segments},
+        room_(shape, shape.segments, {layout.segment_box(0).extents, shape.segments, by_levels},
               layout.max_segment_elems() * dtype_bytes(layout.dtype()), slot_bytes, workspace) {}
 
   /// What the host gives to the device and gets back: bytes of the head, which is filled before a lane's first kernel.

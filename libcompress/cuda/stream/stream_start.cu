@@ -102,16 +102,18 @@ __device__ __forceinline__ void fill_header(const StreamRequest& request, const 
   header.writer = request.writer;
   header.grid = grid;
   if (plan.mask.views.count > 0) header.must_understand |= kMaskViews;
+  if (plan.mask.by_levels) header.must_understand |= kMaskLevels;
   header.fills = {request.fills, request.fill_bytes};
   header.params = {plan.params, plan.params_bytes};
   header.metadata = {{request.metadata, request.metadata_stored}, request.metadata_bytes, request.metadata_is_packed};
 }
 
 /// Once the layout is known.
-__device__ __forceinline__ void find_views(const StreamRequest& request, const StreamPlaces& places,
-                                           const ChunkGrid& grid, StreamPlan& plan) {
+__device__ __forceinline__ void settle_masks(const StreamRequest& request, const StreamPlaces& places,
+                                             const ChunkGrid& grid, StreamPlan& plan) {
   const bool coded = plan.codec_id != kStoredCodecId;
   const bool may_mask = mask::may_have_mask(places.dtype, request.fill_bytes, request.mask.repeated.enabled);
+  plan.mask.by_levels = plan.mask.by_levels && coded && may_mask;
   plan.mask.views.count = 0;
   if (coded && may_mask) plan.mask.views.set(places.shape.extents(), grid.extents);
 }
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(kLanes)
   DeviceStream& stream = places.streams[blockIdx.x];
   if (stream.status != StatusCode::ok) return;
   if (WarpLanes::lane() == 0) {
-    find_views(request, places, stream.layout.grid(), places.plans[blockIdx.x]);
+    settle_masks(request, places, stream.layout.grid(), places.plans[blockIdx.x]);
     fill_header(request, places, places.plans[blockIdx.x], stream.layout.grid(), shared.header);
     ByteWriter out({stream.bytes, static_cast<std::size_t>(stream.capacity)});
     put_header_body(out, shared.header);

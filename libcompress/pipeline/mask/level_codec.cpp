@@ -298,9 +298,7 @@ Status encode_levels(const SegmentMask& mask, const Extents& extents, Views view
 
 std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
                               Views views, DType dtype) {
-  constexpr std::uint64_t kHead = 12, kHalfBits = 16;  // first states of four lanes among it; half bits of a byte
-  std::uint64_t cost = choose_planes(classes, extents, views).cost;
-  std::uint64_t bytes = kHead + specials * dtype_bytes(dtype);
+  const std::uint64_t cost = choose_planes(classes, extents, views).cost;
   std::uint64_t changes = 0, verbatim = 0;
   std::uint8_t before = 0;
   for (const std::uint8_t c : classes) {
@@ -308,7 +306,7 @@ std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t
     verbatim += c == kVerbatimClass ? 1 : 0;
     before = c;
   }
-  return bytes + (cost + changes * 3) / kHalfBits + verbatim * dtype_bytes(dtype);
+  return kernels::level_bytes_estimate(cost, changes, specials, verbatim, dtype_bytes(dtype));
 }
 
 std::uint64_t level_decode_bytes(std::uint64_t cells) { return cells * kBytesACell + kTables; }
