@@ -153,6 +153,17 @@ void add_levels(std::vector<GoldenFile>& files) {
                                 return i % 40 < 12 ? specials[i / 120] : 0x42000000 + (i << 12);
                               }),
                       with(BoundKind::abs, 0.5, "lorenzo", by_levels)));
+  files.push_back(one("mask_levels_rim", "zeros along the rim of land that is NaN",
+                      bits_of(DType::f32, {20, 40},
+                              [](std::uint64_t i) -> std::uint64_t {
+                                const std::uint64_t y = i / 40, x = i % 40, left = 8 + y * y % 7;
+                                if (x < left || x >= 30) return 0x42000000 + (i << 12);
+                                const std::uint64_t above = 8 + (y == 0 ? y : y - 1) * (y == 0 ? y : y - 1) % 7;
+                                const std::uint64_t below = 8 + (y + 1) * (y + 1) % 7;
+                                const bool inner = x > std::max({left, above, below}) && x < 29;
+                                return inner ? 0x7FC00000 : 0;
+                              }),
+                      with(BoundKind::abs, 0.5, "lorenzo", by_levels)));
   files.push_back(one("mask_levels_verbatim_f64", "verbatim cells of 8-byte elements beside frequent ones",
                       bits_of(DType::f64, {3, 9, 30},
                               [](std::uint64_t i) {

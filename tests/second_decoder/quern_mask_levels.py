@@ -6,7 +6,7 @@ from quern_bytes import Malformed, require
 
 FEATURES = {'mask levels', 'mask levels view', 'mask levels rows as planes', 'mask levels reference',
             'mask levels plane same', 'mask levels distance', 'mask levels classes', 'mask levels verbatim',
-            'mask levels surprise'}
+            'mask levels surprise', 'mask levels rim'}
 MARK = 0xF9
 PHASES = [((0, 1), [(0, -1), (0, 1), (-2, -1), (-2, 1), (2, -1), (2, 1), (0, -3), (0, 3)]),
           ((1, 0), [(-1, 0), (1, 0), (-1, -1), (-1, 1), (1, -1), (1, 1), (-3, 0), (3, 0)]),
@@ -229,8 +229,8 @@ def read_head(data, several, width):
         raise Malformed('number in a mask')
 
     flags, shift = take(1)[0], take(1)[0]
-    count, has_verbatim = flags & 31, flags >> 5 & 1
-    require(flags < 64 and count <= 30 and count + has_verbatim >= 1, 'special values of a mask')
+    count, has_verbatim, beside_rim = flags & 31, flags >> 5 & 1, flags >> 6 & 1
+    require(flags < 128 and count <= 30 and count + has_verbatim >= 1 + beside_rim, 'special values of a mask')
     require(shift <= 6, 'lanes of a mask')
     distance = number(64) if several else 1
     require(distance >= 1, 'distance of planes')
@@ -241,7 +241,7 @@ def read_head(data, several, width):
     for size in sizes:
         words = take(2 * size)
         groups.append([words[2 * i] | words[2 * i + 1] << 8 for i in range(size)])
-    return specials, has_verbatim, distance, Lanes(lanes, groups), data[at:]
+    return specials, has_verbatim, beside_rim, distance, Lanes(lanes, groups), data[at:]
 
 
 def positions(lanes, cells, rows, cols, distance, seen):
@@ -264,10 +264,18 @@ def positions(lanes, cells, rows, cols, distance, seen):
     return [row for plane in planes for row in plane]
 
 
+def rim(masked):
+    """1 for masked cells next to one that is not."""
+    rows, cols = len(masked), len(masked[0])
+    return [[int(masked[y][x] and not all(masked[min(max(y + i, 0), rows - 1)][min(max(x + j, 0), cols - 1)]
+                                          for i in (-1, 0, 1) for j in (-1, 0, 1)))
+             for x in range(cols)] for y in range(rows)]
+
+
 def decode(data, cells, rows, cols, is_view, width, seen):
     """Special cells of a segment: C order index -> bits. `data`: from the mark on."""
     several = cells > rows * cols
-    specials, has_verbatim, distance, lanes, rest = read_head(data, several, width)
+    specials, has_verbatim, beside_rim, distance, lanes, rest = read_head(data, several, width)
     seen.add('mask levels')
     if is_view:
         seen.add('mask levels rows as planes' if rows == 1 else 'mask levels view')
@@ -278,7 +286,11 @@ def decode(data, cells, rows, cols, is_view, width, seen):
     numbers = [[0] * cols for _ in masked]
     for j in range((classes - 1).bit_length()):
         seen.add('mask levels classes')
-        bits = Plane(lanes, Tables(), len(masked), cols, None, masked, seen).run()
+        if j == 0 and beside_rim:
+            seen.add('mask levels rim')
+            bits = Plane(lanes, Tables(), len(masked), cols, rim(masked), None, seen).run()
+        else:
+            bits = Plane(lanes, Tables(), len(masked), cols, None, masked, seen).run()
         for row, more in zip(numbers, bits):
             for x, bit in enumerate(more):
                 row[x] |= bit << j

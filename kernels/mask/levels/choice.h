@@ -76,12 +76,12 @@ class LevelPlanesCost {
   std::uint64_t distance_;
 };
 
-/// Bytes that a mask takes, estimated: `cost` of its positions, `changes` between classes of cells in a row.
-constexpr std::uint64_t level_bytes_estimate(std::uint64_t cost, std::uint64_t changes, std::uint64_t specials,
-                                             std::uint64_t verbatim, std::uint64_t element_bytes) {
-  constexpr std::uint64_t kHead = 12, kChange = 3;  // first states of four lanes are in the head
-  constexpr std::uint64_t kHalfBits = 16;           // of a byte
-  return kHead + (specials + verbatim) * element_bytes + (cost + changes * kChange) / kHalfBits;
+/// Bytes that a mask takes, estimated: `cost` in half bits of its positions and classes.
+constexpr std::uint64_t level_bytes_estimate(std::uint64_t cost, std::uint64_t specials, std::uint64_t verbatim,
+                                             std::uint64_t element_bytes) {
+  constexpr std::uint64_t kHead = 12;      // first states of four lanes are in the head
+  constexpr std::uint64_t kHalfBits = 16;  // of a byte
+  return kHead + (specials + verbatim) * element_bytes + cost / kHalfBits;
 }
 
 /// Rows and planes of a mask that is coded by levels, and their cost.

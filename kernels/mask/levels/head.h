@@ -11,7 +11,8 @@
 namespace quern::kernels {
 
 inline constexpr unsigned kLevelSpecialsMask = 31, kLevelHasVerbatim = 32;  // of the byte that says what there is
-inline constexpr unsigned kMostLevelLaneShift = 6;                          // 4 << 6 lanes
+inline constexpr unsigned kLevelBesideRim = 64;     // the lowest bits of the classes' numbers are coded beside the rim
+inline constexpr unsigned kMostLevelLaneShift = 6;  // 4 << 6 lanes
 inline constexpr unsigned kMostLevelGroups = level_groups(kMostLevelLanes);
 
 /// Where the parts of a mask are, in bytes from its beginning behind the view.
@@ -19,6 +20,7 @@ struct LevelHead {
   MaskDamage damage = MaskDamage::none;
   MaskAlphabet alphabet;
   unsigned lanes = 0;
+  bool beside_rim = false;
   std::uint64_t distance = 1;  ///< of the reference planes
   std::uint64_t specials = 0;
   std::uint64_t words = 0;     ///< two bytes each, of one group of lanes after the other
@@ -79,8 +81,9 @@ constexpr LevelHead read_level_head(const std::uint8_t* in, std::uint64_t bytes,
   if (reader.byte() != kLevelMark) reader.fail(MaskDamage::corrupt);
   const unsigned flags = reader.byte(), lane_shift = reader.byte();
   head.alphabet = {flags & kLevelSpecialsMask, (flags & kLevelHasVerbatim) != 0};
-  if (flags > (kLevelSpecialsMask | kLevelHasVerbatim) || head.alphabet.specials > kMaxSpecials ||
-      head.alphabet.size() < 2 || lane_shift > kMostLevelLaneShift)
+  head.beside_rim = (flags & kLevelBesideRim) != 0;
+  if (flags > (kLevelSpecialsMask | kLevelHasVerbatim | kLevelBesideRim) || head.alphabet.specials > kMaxSpecials ||
+      head.alphabet.size() < (head.beside_rim ? 3 : 2) || lane_shift > kMostLevelLaneShift)
     reader.fail(MaskDamage::corrupt);
   head.damage = reader.damage();
   if (head.damage != MaskDamage::none) return head;

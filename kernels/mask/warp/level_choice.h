@@ -8,6 +8,7 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/mask/levels/choice.h"
+#include "kernels/mask/levels/rim.h"
 #include "kernels/mask/warp/encode.h"
 #include "kernels/mask/warp/memory.h"
 #include "kernels/mask/warp/view.h"
@@ -87,19 +88,41 @@ constexpr std::uint64_t nearest_lane_distance(const MaskPlanes& planes, const La
   });
 }
 
-/// Cells of one class next to a masked cell of another, in C order.
+/// Bit j of the numbers of the classes of 64 cells, of those that are masked: special values from 0 on, verbatim last.
+template <class X, class Lane>
+constexpr std::uint64_t lane_number_bits(const LaneMaskMemory& memory, const MaskAlphabet& alphabet, unsigned j,
+                                         std::uint32_t at, std::uint32_t cells, Lane lane) {
+  const unsigned verbatim = alphabet.size() - 2;
+  std::uint64_t word = 0;
+  for (std::uint32_t x = 0; x < 64 && at + x < cells; ++x) {
+    const std::uint8_t c = X::load(memory.classes + at + x, lane);
+    if (c != 0) word |= static_cast<std::uint64_t>((c == kVerbatimClass ? verbatim : c - 1u) >> j & 1) << x;
+  }
+  return word;
+}
+
+/// What bit j of the numbers costs. The bits are packed.
 template <class X>
-constexpr std::uint64_t count_lane_changes(std::uint32_t cells, const LaneMaskMemory& memory) {
-  typename X::template vec<std::uint32_t> changes;
+constexpr LevelClassCost lane_class_cost(const MaskPlanes& planes, const MaskAlphabet& alphabet, unsigned j,
+                                         const LaneMaskMemory& memory) {
+  typename X::template vec<std::uint32_t> masked, changes, rim, others;
   X::lanes([&](auto lane) {
-    std::uint32_t sum = 0;
-    for (auto c = static_cast<std::uint32_t>(lane) + 1; c < cells; c += kLanes) {
-      const std::uint8_t before = X::load(memory.classes + c - 1, lane), here = X::load(memory.classes + c, lane);
-      sum += here != 0 && before != 0 && here != before ? 1 : 0;
+    const MaskRows rows(lane_mask_bits<X>(memory, lane), planes.cells, planes.cols);
+    const auto along = static_cast<std::uint32_t>(rows.along());
+    const auto count = static_cast<std::uint32_t>(rows.rows()) * along;
+    LevelClassCost sum;
+    for (auto item = static_cast<std::uint32_t>(lane); item < count; item += kLanes) {
+      sum += level_class_cost(rows, item / along, item % along, [&](std::uint64_t at) {
+        return lane_number_bits<X>(memory, alphabet, j, static_cast<std::uint32_t>(at),
+                                   static_cast<std::uint32_t>(planes.cells), lane);
+      });
     }
-    X::set(changes, lane, sum);
+    X::set(masked, lane, static_cast<std::uint32_t>(sum.masked));
+    X::set(changes, lane, static_cast<std::uint32_t>(sum.changes));
+    X::set(rim, lane, static_cast<std::uint32_t>(sum.rim));
+    X::set(others, lane, static_cast<std::uint32_t>(sum.others));
   });
-  return X::reduce_add(changes);
+  return {X::reduce_add(masked), X::reduce_add(changes), X::reduce_add(rim), X::reduce_add(others)};
 }
 
 /// About how many bytes a mask takes that is coded by levels. Its classes are known.
@@ -107,10 +130,14 @@ template <class X>
 constexpr std::uint64_t estimate_lane_levels(const MaskPlanes& own, const LaneMaskCounts& mask,
                                              std::uint64_t element_bytes, std::span<const MaskView> views,
                                              LaneMaskShared& shared, const LaneMaskMemory& memory) {
-  const std::uint64_t cost = best_lane_level_planes<X>(own, views, shared, memory).cost;
-  const std::uint64_t changes =
-      mask.alphabet().size() > 2 ? count_lane_changes<X>(static_cast<std::uint32_t>(own.cells), memory) : 0;
-  return level_bytes_estimate(cost, changes, mask.specials, mask.verbatim, element_bytes);
+  const LevelPlanes chosen = best_lane_level_planes<X>(own, views, shared, memory);
+  std::uint64_t cost = chosen.cost;
+  const MaskAlphabet alphabet = mask.alphabet();
+  for (unsigned j = 0; j < bit_length(alphabet.size() - 2); ++j) {
+    const LevelClassCost bit = lane_class_cost<X>(chosen.planes, alphabet, j, memory);
+    cost += j == 0 ? std::min(bit.alone(), bit.beside_rim()) : bit.alone();
+  }
+  return level_bytes_estimate(cost, mask.specials, mask.verbatim, element_bytes);
 }
 
 }  // namespace quern::kernels

@@ -106,14 +106,29 @@ class LaneLevelMask {
           continue;
         }
       } else {
-        plane = {memory_.numbers + (i - planes) * memory_.number_words, 0, masked.rows, masked.cols};
-        beside.among = masked;
+        plane = {memory_.numbers_of(i - planes), 0, masked.rows, masked.cols};
+        if (i == planes && head_.beside_rim) {
+          load_lane_rim<X>(masked, memory_.rim);
+          beside.reference = {memory_.rim, 0, masked.rows, masked.cols};
+        } else {
+          beside.among = masked;
+        }
         clear_lane_words<X>(plane.words, cells);
         coder_.begin_tables();
       }
       if (!walk.code(plane, beside)) return false;
+      if (i == planes && head_.beside_rim) keep_masked(plane.words);
     }
     return coder_.complete();
+  }
+
+  /// Bits of cells that are not masked mean nothing.
+  constexpr void keep_masked(std::uint32_t* words) const {
+    X::lanes([&](auto lane) {
+      for (auto k = static_cast<std::uint32_t>(lane); k < (segment_.elems() + 31) / 32; k += kLanes)
+        X::store(words + k, lane, X::load(words + k, lane) & X::load(memory_.masked + k, lane));
+    });
+    X::sync();
   }
 
   constexpr void copy_plane(const LaneBits& from, const LaneBits& to) const {
@@ -152,7 +167,7 @@ class LaneLevelMask {
   constexpr unsigned number_of(std::uint32_t cell, Lane lane) const {
     unsigned number = 0;
     for (unsigned j = 0; j < width_; ++j)
-      number |= (X::load(memory_.numbers + j * memory_.number_words + cell / 32, lane) >> cell % 32 & 1) << j;
+      number |= (X::load(memory_.numbers_of(j) + cell / 32, lane) >> cell % 32 & 1) << j;
     return number;
   }
   template <class Lane>

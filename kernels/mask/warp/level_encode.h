@@ -61,6 +61,7 @@ class LaneLevelWriter {
     if (verbatim > capacity) return too_many;
     distance_ = nearest_lane_distance<X>(planes_, classes_);
     look_at_planes();
+    if (mask_.alphabet().size() > 2) look_at_classes();
     const std::uint64_t symbols = note_all();
     const unsigned lanes = level_lanes_for(symbols);
     const std::uint64_t end = capacity - verbatim, begin = put_words(lanes, out, end);
@@ -76,6 +77,7 @@ class LaneLevelWriter {
 
  private:
   constexpr std::uint32_t cells() const { return segment_.elems(); }
+  constexpr std::uint32_t all_rows() const { return cells() / static_cast<std::uint32_t>(planes_.cols); }
   constexpr unsigned parts() const { return 1 + bit_length(mask_.alphabet().size() - 2); }
 
   constexpr LaneBits bits_of(std::uint32_t* words, std::uint32_t plane, std::uint32_t rows) const {
@@ -119,6 +121,12 @@ class LaneLevelWriter {
     }
     X::sync();
   }
+  /// Whether the lowest bits of their numbers follow the rim.
+  constexpr void look_at_classes() {
+    const LevelClassCost cost = lane_class_cost<X>(planes_, mask_.alphabet(), 0, classes_);
+    beside_rim_ = cost.beside_rim() < cost.alone();
+    if (beside_rim_) load_lane_rim<X>(bits_of(memory_.masked, 0, all_rows()), memory_.rim);
+  }
   template <class Lane>
   constexpr bool differ(const PlaneWindows& windows, std::uint32_t plane, std::uint32_t k, Lane lane) const {
     return windows.differ(lane_mask_bits<X>(classes_, lane), plane, k, distance_) != 0;
@@ -159,9 +167,12 @@ class LaneLevelWriter {
         if (i > 0)
           beside.reference = bits_of(memory_.masked, static_cast<std::uint32_t>(reference_plane(i, distance_)), rows);
       } else {
-        const std::uint32_t rows = cells() / static_cast<std::uint32_t>(planes_.cols);
-        plane = bits_of(memory_.numbers, 0, rows);
-        beside.among = bits_of(memory_.masked, 0, rows);
+        plane = bits_of(memory_.numbers, 0, all_rows());
+        if (part == 1 && beside_rim_) {
+          beside.reference = bits_of(memory_.rim, 0, all_rows());
+        } else {
+          beside.among = bits_of(memory_.masked, 0, all_rows());
+        }
       }
       walk.code(plane, beside);
     }
@@ -176,18 +187,15 @@ class LaneLevelWriter {
     }
   }
 
-  /// One bit of the numbers of the masked cells' classes: special values from 0 on, verbatim last.
+  /// One bit of the numbers of the classes.
   constexpr void load_numbers(unsigned bit) {
-    const unsigned verbatim = mask_.alphabet().size() - 2;
+    const MaskAlphabet alphabet = mask_.alphabet();
     X::lanes([&](auto lane) {
-      for (auto k = static_cast<std::uint32_t>(lane); k < lane_bit_words(cells()); k += kLanes) {
-        std::uint32_t word = 0;
-        for (std::uint32_t x = 0; x < 32 && 32 * k + x < cells(); ++x) {
-          const std::uint8_t c = X::load(classes_.classes + 32 * k + x, lane);
-          if (c == 0) continue;
-          word |= ((c == kVerbatimClass ? verbatim : c - 1u) >> bit & 1) << x;
-        }
-        X::store(memory_.numbers + k, lane, word);
+      for (auto k = 2 * static_cast<std::uint32_t>(lane); k < lane_bit_words(cells()); k += 2 * kLanes) {
+        const std::uint64_t word = lane_number_bits<X>(classes_, alphabet, bit, 32 * k, cells(), lane);
+        X::store(memory_.numbers + k, lane, static_cast<std::uint32_t>(word));
+        if (k + 1 < lane_bit_words(cells()))
+          X::store(memory_.numbers + k + 1, lane, static_cast<std::uint32_t>(word >> 32));
       }
     });
     X::sync();
@@ -227,7 +235,8 @@ class LaneLevelWriter {
     };
     if (planes_ != segment_.planes()) put_view(planes_, segment_.planes(), put);
     put(kLevelMark);
-    put(static_cast<std::uint8_t>(mask_.specials | (mask_.verbatim != 0 ? kLevelHasVerbatim : 0)));
+    put(static_cast<std::uint8_t>(mask_.specials | (mask_.verbatim != 0 ? kLevelHasVerbatim : 0) |
+                                  (beside_rim_ ? kLevelBesideRim : 0)));
     put(static_cast<std::uint8_t>(bit_length(lanes / kFewestLevelLanes) - 1));
     if (planes_.count() > 1) put_number(distance_);
     for (std::uint32_t s = 0; s < mask_.specials; ++s) {
@@ -280,6 +289,7 @@ class LaneLevelWriter {
   MaskPlanes planes_;
   LaneLevelRecorder<X> recorder_;
   std::uint64_t distance_ = 1;
+  bool beside_rim_ = false;
 };
 
 /// As mask_lanes, in the form by levels. The rules say so.

@@ -7,6 +7,7 @@
 
 #include "kernels/common/lanes.h"
 #include "kernels/mask/levels/lattice.h"
+#include "kernels/mask/levels/rim.h"
 #include "kernels/mask/warp/memory.h"
 
 namespace quern::kernels {
@@ -90,6 +91,34 @@ constexpr void for_lane_words(const LaneBits& bits, F&& f) {
     for (auto item = static_cast<std::uint32_t>(lane); item < count; item += kLanes)
       f(item / along, item % along, lane);
   });
+}
+
+/// Rows of bits as MaskRows takes them.
+template <class X, class Lane>
+class LaneWindows {
+ public:
+  constexpr LaneWindows(const LaneBits& bits, Lane lane) : bits_(bits), lane_(lane) {}
+  constexpr std::uint64_t window(std::uint64_t at) const {
+    return lane_window<X>(bits_, static_cast<std::uint32_t>(at), lane_);
+  }
+  constexpr std::uint64_t window_before(std::uint64_t at, std::uint64_t back) const { return window(at - back); }
+
+ private:
+  LaneBits bits_;
+  Lane lane_;
+};
+
+/// The rim of a mask (see MaskRows), into words of bits.
+template <class X>
+constexpr void load_lane_rim(const LaneBits& masked, std::uint32_t* words) {
+  const LaneBits rim{words, 0, masked.rows, masked.cols};
+  clear_lane_words<X>(words, rim.cells());
+  X::sync();
+  for_lane_words<X>(rim, [&](std::uint32_t row, std::uint32_t k, auto lane) {
+    const MaskRows rows(LaneWindows<X, decltype(lane)>(masked, lane), masked.cells(), masked.cols);
+    flip_lane_bits<X>(rim, row * rim.cols + 64 * k, rows.rim(row, k), lane);
+  });
+  X::sync();
 }
 
 /// Where a lattice begins among the words of a pyramid.

@@ -28,8 +28,12 @@ struct LaneLevelMemory {
   std::uint32_t* other = nullptr;      ///< of a phase, the same; for an encoder
   std::uint32_t* groups = nullptr;     ///< groups of 1024 that have some
   std::uint32_t* open = nullptr;       ///< and words of 32
-  std::uint32_t* numbers = nullptr;    ///< bits of the cells' classes: in place of `alike` and what follows it
+  std::uint32_t* numbers = nullptr;    ///< lowest bits of the cells' classes; for an encoder one bit after the other
+  std::uint32_t* rim = nullptr;        ///< of the mask
   std::uint64_t number_words = 0;      ///< from one bit to the next
+
+  /// Bit j of the classes: those above the lowest are in place of `alike` and what follows it.
+  constexpr std::uint32_t* numbers_of(unsigned j) const { return j == 0 ? numbers : alike + (j - 1) * number_words; }
 };
 
 /// Bytes of that memory for segments of so many cells, and its parts; an encoder's has more.
@@ -59,7 +63,8 @@ class LaneLevelLayout {
     memory.surprises = take(phase());
     memory.groups = take(most_of_phase() / 1024 + 1);
     memory.open = take(most_of_phase() / 32 + 1);
-    memory.numbers = memory.alike;
+    memory.numbers = take(plane());
+    memory.rim = take(plane());
     memory.number_words = plane();
     if (encodes_) memory.other = take(phase());
     return memory;
@@ -71,7 +76,7 @@ class LaneLevelLayout {
   constexpr std::uint64_t most_of_phase() const { return cells_ / 2 + 1; }
   constexpr std::uint64_t phase() const { return lane_bit_words(most_of_phase()); }
   constexpr std::uint64_t words() const {
-    return 6 * plane() + 3 * most_pyramid_words(cells_) + (encodes_ ? 4 : 3) * phase() + most_of_phase() / 1024 +
+    return 8 * plane() + 3 * most_pyramid_words(cells_) + (encodes_ ? 4 : 3) * phase() + most_of_phase() / 1024 +
            most_of_phase() / 32 + 2;
   }
 

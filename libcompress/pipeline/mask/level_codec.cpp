@@ -10,6 +10,7 @@
 
 #include "kernels/mask/levels/choice.h"
 #include "kernels/mask/levels/head.h"
+#include "kernels/mask/levels/rim.h"
 #include "kernels/mask/walk.h"
 #include "libcompress/pipeline/mask/level_plane.h"
 
@@ -21,11 +22,42 @@ struct LevelShape {
   kernels::MaskPlanes planes;
   std::uint64_t distance = 1;
   kernels::MaskAlphabet alphabet;
+  bool beside_rim = false;
 };
 
 /// Number of a class without the first: specials from 0 on, verbatim last.
 unsigned class_number(std::uint8_t c, const kernels::MaskAlphabet& alphabet) {
   return c == kVerbatimClass ? alphabet.size() - 2 : c - 1U;
+}
+
+/// Bit j of the numbers of the masked cells' classes, packed.
+Vector<std::uint64_t> number_bits(std::span<const std::uint8_t> classes, const kernels::MaskAlphabet& alphabet,
+                                  unsigned j) {
+  Vector<std::uint64_t> bits(classes.size() / 64 + 2);
+  for (std::size_t cell = 0; cell < classes.size(); ++cell) {
+    if (classes[cell] == 0) continue;
+    bits[cell / 64] |= std::uint64_t{class_number(classes[cell], alphabet) >> j & 1U} << cell % 64;
+  }
+  return bits;
+}
+
+/// Cells of a mask in rows, by packed bits.
+auto rows_of(const Vector<std::uint64_t>& packed, std::uint64_t cells, std::uint64_t cols) {
+  return kernels::MaskRows(kernels::MaskBits([words = packed.data()](std::uint64_t k) { return words[k]; }), cells,
+                           cols);
+}
+
+/// What bit j of the numbers costs.
+kernels::LevelClassCost class_cost(const Vector<std::uint64_t>& packed, const Vector<std::uint64_t>& numbers,
+                                   std::uint64_t cells, std::uint64_t cols) {
+  const auto rows = rows_of(packed, cells, cols);
+  const kernels::MaskBits bits([words = numbers.data()](std::uint64_t k) { return words[k]; });
+  kernels::LevelClassCost sum;
+  for (std::uint64_t y = 0; y < rows.rows(); ++y) {
+    for (std::uint64_t k = 0; k < rows.along(); ++k)
+      sum += kernels::level_class_cost(rows, y, k, [&](std::uint64_t at) { return bits.window(at); });
+  }
+  return sum;
 }
 
 /// Cells [at, at + 64) of packed bits.
@@ -137,30 +169,36 @@ class LevelMaskWalk {
   bool classes_of(Vector<std::uint8_t>& classes) {
     const auto width = static_cast<unsigned>(std::bit_width(shape_.alphabet.size() - 2));
     const std::uint64_t cols = shape_.planes.cols;
-    LevelBits masked, plane;
+    LevelBits masked, rim, plane;
     masked.resize(cells_ / cols, cols);
     load(packed_, 0, masked);
     plane.resize(masked.rows(), cols);
+    if (shape_.beside_rim) load_rim(rim);
     for (unsigned j = 0; j < width; ++j) {
-      if constexpr (!Coder::kDecodes) {
-        Vector<std::uint64_t> bits(packed_.size());
-        for (std::uint64_t cell = 0; cell < cells_; ++cell) {
-          if (classes[cell] == 0) continue;
-          bits[cell / 64] |= std::uint64_t{class_number(classes[cell], shape_.alphabet) >> j & 1U} << cell % 64;
-        }
-        load(bits, 0, plane);
-      }
+      if constexpr (!Coder::kDecodes) load(number_bits(classes, shape_.alphabet, j), 0, plane);
       LevelTables tables;
       LevelPlaneWalk<Coder> walk(coder_, tables);
-      if (!walk.plane(plane, {nullptr, &masked})) return false;
+      const bool beside_rim = j == 0 && shape_.beside_rim;
+      if (!walk.plane(plane, {beside_rim ? &rim : nullptr, beside_rim ? nullptr : &masked})) return false;
       if constexpr (Coder::kDecodes) {
         Vector<std::uint64_t> bits(packed_.size());
         store(plane, 0, bits);
-        for (std::uint64_t cell = 0; cell < cells_; ++cell)
-          classes[cell] = static_cast<std::uint8_t>(classes[cell] | (bits[cell / 64] >> cell % 64 & 1) << j);
+        for (std::uint64_t cell = 0; cell < cells_; ++cell) {
+          const std::uint64_t bit = bits[cell / 64] & packed_[cell / 64];
+          classes[cell] = static_cast<std::uint8_t>(classes[cell] | (bit >> cell % 64 & 1) << j);
+        }
       }
     }
     return !Coder::kDecodes || name_classes(classes);
+  }
+
+  void load_rim(LevelBits& rim) const {
+    const auto rows = rows_of(packed_, cells_, shape_.planes.cols);
+    rim.resize(rows.rows(), shape_.planes.cols);
+    for (std::uint64_t y = 0; y < rows.rows(); ++y) {
+      for (std::uint64_t k = 0; k < rows.along(); ++k) rim.row(y)[k] = rows.rim(y, k);
+      rim.pad(y);
+    }
   }
 
   /// From numbers to classes. False where there is none of a number.
@@ -201,17 +239,23 @@ Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& plan
                         Vector<std::uint8_t>& out) {
   if (mask.empty() || mask.classes.size() != planes.cells || planes.cells % planes.cols != 0)
     return Status(StatusCode::invalid_argument, "mask does not have one class a cell of its planes");
-  LevelShape shape{planes, 1, {static_cast<unsigned>(mask.specials.size()), !mask.verbatim.empty()}};
+  LevelShape shape{planes, 1, {static_cast<unsigned>(mask.specials.size()), !mask.verbatim.empty()}, false};
   Vector<std::uint64_t> packed(planes.cells / 64 + 2);
   kernels::pack_bits(mask.classes.data(), planes.cells, packed.data());
   shape.distance = kernels::nearest_distance(kernels::MaskBits([&](std::uint64_t k) { return packed[k]; }), planes);
+  if (shape.alphabet.size() > 2) {
+    const auto lowest = number_bits(mask.classes, shape.alphabet, 0);
+    const kernels::LevelClassCost cost = class_cost(packed, lowest, planes.cells, planes.cols);
+    shape.beside_rim = cost.beside_rim() < cost.alone();
+  }
   LevelEncoder coder;
   Vector<std::uint8_t> classes = mask.classes;
   LevelMaskWalk<LevelEncoder>(coder, shape).run(classes);
 
   out.push_back(kernels::kLevelMark);
   out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials |
-                                          (shape.alphabet.has_verbatim ? kernels::kLevelHasVerbatim : 0)));
+                                          (shape.alphabet.has_verbatim ? kernels::kLevelHasVerbatim : 0) |
+                                          (shape.beside_rim ? kernels::kLevelBesideRim : 0)));
   out.push_back(static_cast<std::uint8_t>(std::bit_width(coder.lanes() / kernels::kFewestLevelLanes) - 1));
   if (planes.count() > 1) put_number(shape.distance, out);
   for (const std::uint64_t bits : mask.specials) put_element(bits, dtype_bytes(dtype), out);
@@ -247,7 +291,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
   const kernels::LevelHead head = kernels::read_level_head(in.data(), in.size(), planes.count(), element,
                                                            [&](unsigned g, std::uint64_t words) { counts[g] = words; });
   if (head.damage != MaskDamage::none) return failed(head.damage);
-  const LevelShape shape{planes, head.distance, head.alphabet};
+  const LevelShape shape{planes, head.distance, head.alphabet, head.beside_rim};
   SegmentMask mask;
   for (unsigned k = 0; k < head.alphabet.specials; ++k)
     mask.specials.push_back(kernels::stored_element(in.data() + head.specials + k * element, element));
@@ -298,15 +342,20 @@ Status encode_levels(const SegmentMask& mask, const Extents& extents, Views view
 
 std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
                               Views views, DType dtype) {
-  const std::uint64_t cost = choose_planes(classes, extents, views).cost;
-  std::uint64_t changes = 0, verbatim = 0;
-  std::uint8_t before = 0;
-  for (const std::uint8_t c : classes) {
-    changes += (c != 0) & (before != 0) & (c != before) ? 1 : 0;
-    verbatim += c == kVerbatimClass ? 1 : 0;
-    before = c;
+  const kernels::LevelPlanes chosen = choose_planes(classes, extents, views);
+  std::uint64_t cost = chosen.cost;
+  const auto verbatim = static_cast<std::uint64_t>(std::count(classes.begin(), classes.end(), kVerbatimClass));
+  const kernels::MaskAlphabet alphabet{static_cast<unsigned>(specials), verbatim != 0};
+  if (alphabet.size() > 2) {
+    Vector<std::uint64_t> packed(classes.size() / 64 + 2);
+    kernels::pack_bits(classes.data(), classes.size(), packed.data());
+    for (unsigned j = 0; j < static_cast<unsigned>(std::bit_width(alphabet.size() - 2)); ++j) {
+      const kernels::LevelClassCost bit =
+          class_cost(packed, number_bits(classes, alphabet, j), classes.size(), chosen.planes.cols);
+      cost += j == 0 ? std::min(bit.alone(), bit.beside_rim()) : bit.alone();
+    }
   }
-  return kernels::level_bytes_estimate(cost, changes, specials, verbatim, dtype_bytes(dtype));
+  return kernels::level_bytes_estimate(cost, specials, verbatim, dtype_bytes(dtype));
 }
 
 std::uint64_t level_decode_bytes(std::uint64_t cells) { return cells * kBytesACell + kTables; }
