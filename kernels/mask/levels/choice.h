@@ -126,7 +126,7 @@ inline LevelPlanes best_level_planes(const std::uint64_t* words, const MaskPlane
   return best_level_planes(own, views, [&](const MaskPlanes& planes) {
     const PlaneWindows windows(planes);
     const std::uint64_t count = planes.count();
-    for (std::uint64_t i = 0; i < count; ++i) {
+    for (std::uint64_t i = 0; i < count && count > 2; ++i) {  // two planes have one distance
       hashes[i] = 0;
       for (std::uint64_t k = 0; k < windows.of_plane; ++k) hashes[i] += windows.hashed(bits, i, k);
     }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/mask/levels/choice.h"
 #include "kernels/mask/levels/head.h"
@@ -30,13 +32,27 @@ unsigned class_number(std::uint8_t c, const kernels::MaskAlphabet& alphabet) {
   return c == kVerbatimClass ? alphabet.size() - 2 : c - 1U;
 }
 
-/// Bit j of the numbers of the masked cells' classes, packed.
-Vector<std::uint64_t> number_bits(std::span<const std::uint8_t> classes, const kernels::MaskAlphabet& alphabet,
-                                  unsigned j) {
-  Vector<std::uint64_t> bits(classes.size() / 64 + 2);
-  for (std::size_t cell = 0; cell < classes.size(); ++cell) {
-    if (classes[cell] == 0) continue;
-    bits[cell / 64] |= std::uint64_t{class_number(classes[cell], alphabet) >> j & 1U} << cell % 64;
+Vector<std::uint64_t> masked_bits(std::span<const std::uint8_t> classes) {
+  Vector<std::uint64_t> packed(classes.size() / 64 + 2);
+  kernels::pack_bits(classes.data(), classes.size(), packed.data());
+  return packed;
+}
+
+/// Bit j of the numbers of the masked cells' classes, packed. `packed`: which are masked.
+Vector<std::uint64_t> number_bits(std::span<const std::uint8_t> classes, const Vector<std::uint64_t>& packed,
+                                  const kernels::MaskAlphabet& alphabet, unsigned j) {
+  std::array<std::uint8_t, 256> bit_of{};
+  for (unsigned c = 1; c < alphabet.size() - 1; ++c) bit_of[c] = static_cast<std::uint8_t>((c - 1) >> j & 1);
+  const std::uint8_t last = alphabet.last_class();
+  bit_of[last] = static_cast<std::uint8_t>(class_number(last, alphabet) >> j & 1);
+  Vector<std::uint64_t> bits(packed.size());
+  for (std::size_t k = 0; k < bits.size(); ++k) {
+    std::uint64_t word = 0;
+    for (std::uint64_t left = packed[k]; left != 0; left &= left - 1) {
+      const int x = std::countr_zero(left);
+      word |= std::uint64_t{bit_of[classes[64 * k + static_cast<unsigned>(x)]]} << x;
+    }
+    bits[k] = word;
   }
   return bits;
 }
@@ -69,8 +85,11 @@ std::uint64_t window(const Vector<std::uint64_t>& packed, std::uint64_t at) {
 template <class Coder>
 class LevelMaskWalk {
  public:
-  LevelMaskWalk(Coder& coder, const LevelShape& shape)
-      : coder_(coder), shape_(shape), cells_(shape.planes.cells), packed_(cells_ / 64 + 2) {}
+  using Classes = std::conditional_t<Coder::kDecodes, Vector<std::uint8_t>, const Vector<std::uint8_t>>;
+
+  /// `packed`: which cells are masked; a decoder's are 0.
+  LevelMaskWalk(Coder& coder, const LevelShape& shape, Vector<std::uint64_t> packed)
+      : coder_(coder), shape_(shape), cells_(shape.planes.cells), packed_(std::move(packed)) {}
 
   std::uint64_t masked() const {
     std::uint64_t sum = 0;
@@ -78,8 +97,7 @@ class LevelMaskWalk {
     return sum;
   }
 
-  bool run(Vector<std::uint8_t>& classes) {
-    if constexpr (!Coder::kDecodes) kernels::pack_bits(classes.data(), cells_, packed_.data());
+  bool run(Classes& classes) {
     if (!positions()) return false;
     if (shape_.alphabet.size() > 2) return classes_of(classes);
     if constexpr (Coder::kDecodes) unpack(packed_, shape_.alphabet.last_class(), classes);
@@ -166,7 +184,7 @@ class LevelMaskWalk {
   }
 
   /// The numbers of the masked cells' classes, bit by bit from the lowest, each as one plane.
-  bool classes_of(Vector<std::uint8_t>& classes) {
+  bool classes_of(Classes& classes) {
     const auto width = static_cast<unsigned>(std::bit_width(shape_.alphabet.size() - 2));
     const std::uint64_t cols = shape_.planes.cols;
     LevelBits masked, rim, plane;
@@ -175,7 +193,7 @@ class LevelMaskWalk {
     plane.resize(masked.rows(), cols);
     if (shape_.beside_rim) load_rim(rim);
     for (unsigned j = 0; j < width; ++j) {
-      if constexpr (!Coder::kDecodes) load(number_bits(classes, shape_.alphabet, j), 0, plane);
+      if constexpr (!Coder::kDecodes) load(number_bits(classes, packed_, shape_.alphabet, j), 0, plane);
       LevelTables tables;
       LevelPlaneWalk<Coder> walk(coder_, tables);
       const bool beside_rim = j == 0 && shape_.beside_rim;
@@ -189,7 +207,8 @@ class LevelMaskWalk {
         }
       }
     }
-    return !Coder::kDecodes || name_classes(classes);
+    if constexpr (Coder::kDecodes) return name_classes(classes);
+    return true;
   }
 
   void load_rim(LevelBits& rim) const {
@@ -219,10 +238,8 @@ class LevelMaskWalk {
   Vector<std::uint64_t> packed_;  // which cells are masked
 };
 
-kernels::LevelPlanes choose_planes(std::span<const std::uint8_t> classes, const Extents& extents, Views views) {
+kernels::LevelPlanes choose_planes(const Vector<std::uint64_t>& packed, const Extents& extents, Views views) {
   const kernels::MaskPlanes own(extents);
-  Vector<std::uint64_t> packed(own.cells / 64 + 2);
-  kernels::pack_bits(classes.data(), own.cells, packed.data());
   Vector<std::uint64_t> hashes(kernels::most_level_planes(own));
   return kernels::best_level_planes(packed.data(), own, views, hashes.data());
 }
@@ -235,22 +252,19 @@ void put_element(std::uint64_t bits, std::size_t bytes, Vector<std::uint8_t>& ou
   for (std::size_t b = 0; b < bytes; ++b) out.push_back(static_cast<std::uint8_t>(bits >> (8 * b)));
 }
 
-Status encode_unguarded(const SegmentMask& mask, const kernels::MaskPlanes& planes, DType dtype,
-                        Vector<std::uint8_t>& out) {
+Status encode_unguarded(const SegmentMask& mask, Vector<std::uint64_t> packed, const kernels::MaskPlanes& planes,
+                        DType dtype, Vector<std::uint8_t>& out) {
   if (mask.empty() || mask.classes.size() != planes.cells || planes.cells % planes.cols != 0)
     return Status(StatusCode::invalid_argument, "mask does not have one class a cell of its planes");
   LevelShape shape{planes, 1, {static_cast<unsigned>(mask.specials.size()), !mask.verbatim.empty()}, false};
-  Vector<std::uint64_t> packed(planes.cells / 64 + 2);
-  kernels::pack_bits(mask.classes.data(), planes.cells, packed.data());
   shape.distance = kernels::nearest_distance(kernels::MaskBits([&](std::uint64_t k) { return packed[k]; }), planes);
   if (shape.alphabet.size() > 2) {
-    const auto lowest = number_bits(mask.classes, shape.alphabet, 0);
+    const auto lowest = number_bits(mask.classes, packed, shape.alphabet, 0);
     const kernels::LevelClassCost cost = class_cost(packed, lowest, planes.cells, planes.cols);
     shape.beside_rim = cost.beside_rim() < cost.alone();
   }
   LevelEncoder coder;
-  Vector<std::uint8_t> classes = mask.classes;
-  LevelMaskWalk<LevelEncoder>(coder, shape).run(classes);
+  LevelMaskWalk<LevelEncoder>(coder, shape, std::move(packed)).run(mask.classes);
 
   out.push_back(kernels::kLevelMark);
   out.push_back(static_cast<std::uint8_t>(shape.alphabet.specials |
@@ -302,7 +316,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
 
   mask.classes.resize(planes.cells);
   LevelDecoder coder(head.lanes, {groups.data(), used});
-  LevelMaskWalk<LevelDecoder> walk(coder, shape);
+  LevelMaskWalk<LevelDecoder> walk(coder, shape, Vector<std::uint64_t>(planes.cells / 64 + 2));
   if (!walk.run(mask.classes) || !coder.complete()) return failed(MaskDamage::corrupt);
   std::uint64_t verbatim = 0;
   if (head.alphabet.has_verbatim) {
@@ -325,7 +339,7 @@ Status encode_levels(const SegmentMask& mask, const kernels::MaskPlanes& planes,
                      Vector<std::uint8_t>& out) {
   const std::size_t size = out.size();
   try {
-    return encode_unguarded(mask, planes, dtype, out);
+    return encode_unguarded(mask, masked_bits(mask.classes), planes, dtype, out);
   } catch (const std::bad_alloc&) {
     out.resize(size);
     return Status(StatusCode::out_of_memory, "no memory for a mask");
@@ -334,24 +348,29 @@ Status encode_levels(const SegmentMask& mask, const kernels::MaskPlanes& planes,
 
 Status encode_levels(const SegmentMask& mask, const Extents& extents, Views views, DType dtype,
                      Vector<std::uint8_t>& out) {
-  const kernels::MaskPlanes planes = choose_planes(mask.classes, extents, views).planes;
-  const kernels::MaskPlanes own(extents);
-  if (planes != own) kernels::put_view(planes, own, [&](std::uint8_t byte) { out.push_back(byte); });
-  return encode_levels(mask, planes, dtype, out);
+  const std::size_t size = out.size();
+  try {
+    Vector<std::uint64_t> packed = masked_bits(mask.classes);
+    const kernels::MaskPlanes own(extents), planes = choose_planes(packed, extents, views).planes;
+    if (planes != own) kernels::put_view(planes, own, [&](std::uint8_t byte) { out.push_back(byte); });
+    return encode_unguarded(mask, std::move(packed), planes, dtype, out);
+  } catch (const std::bad_alloc&) {
+    out.resize(size);
+    return Status(StatusCode::out_of_memory, "no memory for a mask");
+  }
 }
 
 std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
                               Views views, DType dtype) {
-  const kernels::LevelPlanes chosen = choose_planes(classes, extents, views);
+  const Vector<std::uint64_t> packed = masked_bits(classes);
+  const kernels::LevelPlanes chosen = choose_planes(packed, extents, views);
   std::uint64_t cost = chosen.cost;
   const auto verbatim = static_cast<std::uint64_t>(std::count(classes.begin(), classes.end(), kVerbatimClass));
   const kernels::MaskAlphabet alphabet{static_cast<unsigned>(specials), verbatim != 0};
   if (alphabet.size() > 2) {
-    Vector<std::uint64_t> packed(classes.size() / 64 + 2);
-    kernels::pack_bits(classes.data(), classes.size(), packed.data());
     for (unsigned j = 0; j < static_cast<unsigned>(std::bit_width(alphabet.size() - 2)); ++j) {
       const kernels::LevelClassCost bit =
-          class_cost(packed, number_bits(classes, alphabet, j), classes.size(), chosen.planes.cols);
+          class_cost(packed, number_bits(classes, packed, alphabet, j), classes.size(), chosen.planes.cols);
       cost += j == 0 ? std::min(bit.alone(), bit.beside_rim()) : bit.alone();
     }
   }

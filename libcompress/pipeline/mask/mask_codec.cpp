@@ -44,12 +44,24 @@ Status check_for_encoding(const SegmentMask& mask, std::uint64_t cells) {
   const auto bad = [](const char* what) { return Status(StatusCode::invalid_argument, what); };
   if (mask.classes.size() != cells) return bad("mask does not have one class a cell");
   if (mask.specials.size() > kMaxSpecials) return bad("mask has too many special values");
+  // In blocks whose counts fit a byte, so that the compiler can count in vectors.
+  constexpr std::size_t kBlock = 240;
   std::uint64_t masked = 0, verbatim = 0;
-  for (const std::uint8_t c : mask.classes) {
-    masked += c != 0;
-    verbatim += c == kVerbatimClass;
-    if (c > mask.specials.size() && c != kVerbatimClass) return bad("mask has a class without a value");
+  std::uint8_t nameless = 0;
+  const auto last = static_cast<std::uint8_t>(mask.specials.size());
+  for (std::size_t at = 0; at < mask.classes.size(); at += kBlock) {
+    const std::size_t end = std::min(at + kBlock, mask.classes.size());
+    std::uint8_t some = 0, apart = 0;
+    for (std::size_t cell = at; cell < end; ++cell) {
+      const std::uint8_t c = mask.classes[cell];
+      some = static_cast<std::uint8_t>(some + (c != 0));
+      apart = static_cast<std::uint8_t>(apart + (c == kVerbatimClass));
+      nameless = static_cast<std::uint8_t>(nameless | ((c > last) & (c != kVerbatimClass)));
+    }
+    masked += some;
+    verbatim += apart;
   }
+  if (nameless != 0) return bad("mask has a class without a value");
   if (masked != mask.masked || verbatim != mask.verbatim.size()) return bad("mask counts do not agree");
   return {};
 }
