@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kLanes, kMaskWarpsPerSm)
     const ScanCounts counts = scan_lanes<X>(segment, rules, 0, segment.rows()).counts();
     if (!counts.any_mandatory && !may_have_repeated(rules.repeated, counts, segment.elems())) continue;
     const LaneMaskMemory memory = memory_of_warp(scratch, segment, true);
-    LaneMaskFinder<X, Word> finder(segment, rules, shared, memory);
+    LaneMaskFinder<X, Word, MaskForms::any> finder(segment, rules, shared, memory);
     find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
     if (finder.mask().masked == 0) continue;
     void* const copy = boxes.room + k * boxes.room_bytes;

@@ -18,8 +18,11 @@
 
 namespace quern::kernels {
 
-/// A Finder (see kernels/mask/find.h) of one warp. `Word` is not const.
-template <class X, class Word>
+/// The forms that masks may have which a kernel finds.
+enum class MaskForms : std::uint8_t { decisions, levels, any };
+
+/// A Finder (see kernels/mask/find.h) of one warp. `Word` is not const. Of any form: the rules say which.
+template <class X, class Word, MaskForms kForms>
 class LaneMaskFinder {
  public:
   constexpr LaneMaskFinder(const LaneSegment<const Word>& segment, const LaneMaskRules& rules, LaneMaskShared& shared,
@@ -165,17 +168,28 @@ class LaneMaskFinder {
     return sample.scaled(bits);
   }
 
-  constexpr std::uint64_t stored_bytes(std::uint64_t most) const {
+  constexpr std::uint64_t stored_bytes([[maybe_unused]] std::uint64_t most) const {
     if (mask_.masked == 0) return 0;
-    if (rules_.by_levels)
-      return estimate_lane_levels<X>(segment_.planes(), mask_, sizeof(Word), rules_.views.all(), shared_, memory_);
-    return LaneMaskEncoder<X, const Word, ByteCount>(segment_, mask_, rules_.views.all(), shared_, memory_,
-                                                     ByteCount(most))
-        .write();
+    if constexpr (kForms == MaskForms::decisions) {
+      return bytes_of_decisions(most);
+    } else if constexpr (kForms == MaskForms::levels) {
+      return bytes_by_levels();
+    } else {
+      return rules_.by_levels ? bytes_by_levels() : bytes_of_decisions(most);
+    }
   }
 
  private:
   using Words = typename X::template vec<Word>;
+
+  constexpr std::uint64_t bytes_of_decisions(std::uint64_t most) const {
+    return LaneMaskEncoder<X, const Word, ByteCount>(segment_, mask_, rules_.views.all(), shared_, memory_,
+                                                     ByteCount(most))
+        .write();
+  }
+  constexpr std::uint64_t bytes_by_levels() const {
+    return estimate_lane_levels<X>(segment_.planes(), mask_, sizeof(Word), rules_.views.all(), shared_, memory_);
+  }
 
   constexpr bool is_valid(std::uint32_t first, std::size_t lane) const {
     return mask_.masked == 0 || X::load(memory_.classes + first + lane, lane) == 0;
@@ -278,7 +292,7 @@ template <class X, class Word>
 constexpr LaneMaskResult mask_lanes(const LaneSegment<const Word>& segment, const LaneMaskRules& rules,
                                     const ScanCounts& counts, LaneMaskShared& shared, const LaneMaskMemory& memory,
                                     std::uint8_t* out, std::uint64_t capacity, Word* copy) {
-  LaneMaskFinder<X, Word> finder(segment, rules, shared, memory);
+  LaneMaskFinder<X, Word, MaskForms::decisions> finder(segment, rules, shared, memory);
   find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
   LaneMaskResult result{finder.mask(), 0};
   if (result.mask.masked == 0) return result;

@@ -298,7 +298,7 @@ constexpr LaneMaskResult level_mask_lanes(const LaneSegment<const Word>& segment
                                           const ScanCounts& counts, LaneLevelMaskShared& shared,
                                           const LaneLevelMaskLayout::Memory& memory, const LevelConstants& constants,
                                           std::uint8_t* out, std::uint64_t capacity, Word* copy) {
-  LaneMaskFinder<X, Word> finder(segment, rules, shared.mask, memory.mask);
+  LaneMaskFinder<X, Word, MaskForms::levels> finder(segment, rules, shared.mask, memory.mask);
   find_mask<WordsOfWidth<Word>>(finder, rules.repeated, counts, segment.elems());
   LaneMaskResult result{finder.mask(), 0};
   if (result.mask.masked == 0) return result;
