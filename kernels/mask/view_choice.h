@@ -23,7 +23,7 @@ namespace quern::kernels {
 }
 
 /// Bit k: byte k of a word is not 0.
-[[gnu::always_inline]] constexpr std::uint64_t nonzero_bytes(std::uint64_t bytes) {
+[[gnu::always_inline]] constexpr std::uint64_t bytes_with_bits(std::uint64_t bytes) {
   constexpr std::uint64_t kLow = UINT64_C(0x7F7F7F7F7F7F7F7F);
   const std::uint64_t high = (((bytes & kLow) + kLow) | bytes) & ~kLow;
   return (high >> 7) * UINT64_C(0x0102040810204080) >> 56;
@@ -67,7 +67,7 @@ inline void pack_bits(const std::uint8_t* classes, std::uint64_t cells, std::uin
     for (std::uint64_t x = 0; x < n; x += 8) {
       std::uint64_t eight = 0;
       std::memcpy(&eight, classes + at + x, static_cast<std::size_t>(std::min<std::uint64_t>(n - x, 8)));
-      word |= nonzero_bytes(eight) << x;
+      word |= bytes_with_bits(eight) << x;
     }
     words[k] = word;
   }
