@@ -50,12 +50,18 @@ bool finds_bound(const CompressOptions& options, const CompressArgs& args) {
 /// What the estimator would have said is for people, or for the calibration file; it decides nothing.
 bool wants_estimates(const CompressArgs& args) { return args.explain || !args.calibration.empty(); }
 
+/// The highest effort encodes the whole array again and again.
+bool tries_alternatives(const CompressOptions& options) {
+  return options.effort == 9 && options.goal == "ratio" && options.bound.kind != BoundKind::lossless;
+}
+
 /// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
 /// streams' sizes. A pipe is not kept for the latter: its first values decide.
 bool needs_whole_array(const CompressOptions& options, const CompressArgs& args, bool from_pipe) {
   if (args.verify || wants_estimates(args) || finds_bound(options, args)) return true;
   if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
     return true;
+  if (tries_alternatives(options)) return true;
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return true;
   return options.bound.kind == BoundKind::rel && !options.range;
 }
@@ -68,6 +74,7 @@ std::string who_wants_all(const CompressArgs& args, const CompressOptions& optio
   if (finds_bound(options, args)) return args.precision->information ? "--information" : "--digits";
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
   if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
+  if (tries_alternatives(options)) return "--effort 9";
   return "the choice of a codec (without --codec or --goal speed)";
 }
 

@@ -16,16 +16,18 @@ enum class Effort : std::uint8_t {
 
 /// What was asked for, from 1 to 9; the goal speed stands for 1.
 ///
-/// | number | fits, arrays of up to 2^22 elements | larger ones | transform | layouts are compared          |
-/// |--------|-------------------------------------|-------------|-----------|-------------------------------|
-/// | 1      | low                                 | lowest      | no        | on one box                    |
-/// | 2      | low                                 | low         | no        | on one box                    |
-/// | 3      | medium                              | medium      | no        | on one box                    |
-/// | 4      | high                                | medium      | yes       | on one box                    |
-/// | 5      | high                                | medium      | yes       | whole up to 2^20, else blocks |
-/// | 6      | high                                | medium      | yes       | whole up to 2^22, else blocks |
-/// | 7      | high                                | medium      | yes       | whole up to 2^24, else blocks |
-/// | 8, 9   | high                                | high        | yes       | whole up to 2^24, else blocks |
+/// | number | fits, arrays of up to 2^22 elements | larger ones | transform | layouts are compared              |
+/// |--------|-------------------------------------|-------------|-----------|-----------------------------------|
+/// | 1      | low                                 | lowest      | no        | on one box                        |
+/// | 2      | low                                 | low         | no        | on one box                        |
+/// | 3      | medium                              | medium      | no        | on one box                        |
+/// | 4      | high                                | medium      | yes       | on one box                        |
+/// | 5      | high                                | medium      | yes       | whole up to 2^20, else blocks     |
+/// | 6      | high                                | medium      | yes       | whole up to 2^22, else blocks     |
+/// | 7      | high                                | medium      | yes       | whole up to 2^24 (*), else blocks |
+/// | 8, 9   | high                                | high        | yes       | whole up to 2^24 (*), else blocks |
+///
+/// (*) and 64 MiB, which is what a plan sees of an array.
 ///
 /// At 9 the pipeline encodes the array once under each of the codec's alternatives, whatever its size.
 inline unsigned effort_number(const PlanRequest& request) { return request.goal == "speed" ? 1 : request.effort; }

@@ -66,6 +66,16 @@ Field islands() {
   return {"islands", shape, values};
 }
 
+/// So smooth that the transform takes next to nothing, which a small block does not show.
+Field very_smooth() {
+  const Shape shape = shape_of({64, 80, 100});
+  std::vector<double> values(shape.elems());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(static_cast<double>(i % 100) / 9 + static_cast<double>(i / 8000) / 17) *
+                std::cos(static_cast<double>(i / 100 % 80) / 11);
+  return {"very smooth", shape, values};
+}
+
 std::vector<Field> fields() {
   const Shape cube = shape_of({48, 48, 48});
   const Shape plane = shape_of({210, 190});
@@ -73,6 +83,7 @@ std::vector<Field> fields() {
           components(),
           noisy_line(),
           islands(),
+          very_smooth(),
           {"waves", cube, waves(cube, 3)},
           {"plane", plane, waves(plane, 4)},
           {"fronts", cube, fronts(48, 2, 96, 30)}};

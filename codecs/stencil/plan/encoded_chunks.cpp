@@ -1,7 +1,6 @@
 // Boxes compared row by row.
 #include "codecs/stencil/plan/encoded_chunks.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "codecs/stencil/chunk.h"
@@ -9,26 +8,27 @@
 namespace quern::codec::stencil {
 namespace {
 
-/// Whether the bytes of a row are the same; a row without marks is one of zeros.
-bool same_marks(const std::uint8_t* a, const std::uint8_t* b, std::size_t columns) {
-  if (a != nullptr && b != nullptr) return std::memcmp(a, b, columns) == 0;
-  const std::uint8_t* const marks = a != nullptr ? a : b;
-  return marks == nullptr || std::all_of(marks, marks + columns, [](std::uint8_t mark) { return mark == 0; });
-}
-
+/// A chunk says whether it was made with marks, even if none is set: both boxes have some, or neither.
 bool same_elements(const ConstBox3& a, const ConstBox3& b, std::size_t element_bytes) {
+  if ((a.special == nullptr) != (b.special == nullptr)) return false;
   const std::size_t columns = a.extents[2];
   for (std::size_t r = 0; r < a.extents[0] * a.extents[1]; ++r) {
     const auto row = [&](const ConstBox3& box) {
       return static_cast<const std::uint8_t*>(box.data) + row_offset(box, r) * element_bytes;
     };
     if (std::memcmp(row(a), row(b), columns * element_bytes) != 0) return false;
-    if (!same_marks(special_row(a, r), special_row(b, r), columns)) return false;
+    if (a.special != nullptr && std::memcmp(special_row(a, r), special_row(b, r), columns) != 0) return false;
   }
   return true;
 }
 
 }  // namespace
+
+std::uint64_t EncodedChunks::bytes() const {
+  std::uint64_t bytes = array_.values.size() + array_.special.size();
+  for (const auto& chunk : chunks_) bytes += chunk.size();
+  return bytes;
+}
 
 std::span<const std::uint8_t> EncodedChunks::find(const ConstBox3& in) const {
   for (std::size_t i = 0; i < chunks_.size(); ++i) {

@@ -18,8 +18,10 @@ class EncodedChunks : public Allocated {
   EncodedChunks(TrialArray array, const ChunkGrid& grid, Vector<Vector<std::uint8_t>> chunks)
       : array_(std::move(array)), grid_(grid), chunks_(std::move(chunks)) {}
 
-  /// The bytes of the chunk that was made of the same elements, bit for bit, the same ones of them special; none where
-  /// there is no such chunk. Compares elements: far below the time that encoding takes.
+  /// Of memory.
+  std::uint64_t bytes() const;
+  /// The bytes of the chunk that was made of the same elements, bit for bit, with the same marks of special ones, or as
+  /// well without; none where there is no such chunk. Compares elements: far below the time that encoding takes.
   std::span<const std::uint8_t> find(const ConstBox3& in) const;
 
  private:

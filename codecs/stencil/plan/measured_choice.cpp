@@ -17,9 +17,11 @@ namespace {
 
 // Bits a value of the best other layout, from where on the transform never was the smallest.
 constexpr std::uint64_t kMostWaveletBits = 7;
-// The transform is encoded where its quick estimate is below so many hundredths of that of the others: where it was the
-// smallest, it was below 90.
-constexpr std::uint64_t kWaveletEstimatePercent = 100;
+// The transform is encoded where its quick estimate is below so many hundredths of that of the others. Where it was the
+// smallest of fields at 3 bits a value and more, it was below 90; where few bits are enough, a small block says little.
+constexpr std::uint64_t kWaveletPercentAbove3Bits = 100;
+constexpr std::uint64_t kWaveletPercentAbove1Bit = 150;
+constexpr std::uint64_t kKeptShare = 4;  // chunks are kept while they take no more than that part of the memory limit
 constexpr std::uint64_t kTightBits = 1;  // bits a value, below which tight coarse levels are encoded, too
 constexpr std::uint64_t kBlockElems = UINT64_C(1) << 17;
 constexpr std::uint64_t kFewestBlocks = 3;
@@ -46,9 +48,17 @@ struct Encoding : Allocated {
   std::atomic<std::uint64_t> bytes{0};
 };
 
+Status too_little_memory(std::uint64_t needed, std::uint64_t limit) {
+  return Status(StatusCode::memory_limit,
+                "encoding under each layout needs {0} bytes at least, the limit is {1}; effort 4 needs less",
+                static_cast<std::int64_t>(needed), static_cast<std::int64_t>(limit));
+}
+
 class Contest {
  public:
-  Contest(const Stage& stage, const TrialArray& array) : stage_(stage), array_(array) {}
+  /// `memory`: for encoding, beside the array.
+  Contest(const Stage& stage, const TrialArray& array, std::uint64_t memory)
+      : stage_(stage), array_(array), memory_(memory) {}
 
   /// Encodes in several ways side by side. One that has taken more bytes than the best of earlier runs is given up.
   Status run(const Vector<Way>& ways) {
@@ -58,10 +68,24 @@ class Contest {
       Encoding& encoding = *encodings_.back();
       for (std::size_t i = 0; i < encoding.chunks.size(); ++i) chunks.emplace_back(&encoding, i);
     }
+    if (chunks.empty()) return {};
+    std::uint64_t largest = 0;
+    for (const auto& [encoding, chunk] : chunks)
+      largest =
+          std::max<std::uint64_t>(largest, encode_scratch_bytes(encoding->spec) + 2 * max_chunk_bytes(encoding->spec));
+    if (largest > memory_) return too_little_memory(largest, memory_);
+    // As many at once as memory allows.
+    const auto at_once = static_cast<std::size_t>(std::min<std::uint64_t>(memory_ / largest, chunks.size()));
     const std::uint64_t most = least_;
-    QUERN_RETURN_IF_ERROR(run_tasks(*stage_.request.runner, chunks.size(),
-                                    [&](std::size_t i) { return encode(*chunks[i].first, chunks[i].second, most); }));
-    if (!encodings_.empty()) least_ = best().bytes;
+    for (std::size_t first = 0; first < chunks.size(); first += at_once) {
+      QUERN_RETURN_IF_ERROR(
+          run_tasks(*stage_.request.runner, std::min(at_once, chunks.size() - first),
+                    [&](std::size_t i) { return encode(*chunks[first + i].first, chunks[first + i].second, most); }));
+    }
+    const Encoding& winner = best();
+    for (const auto& encoding : encodings_)
+      if (encoding.get() != &winner) Vector<Vector<std::uint8_t>>().swap(encoding->chunks);
+    least_ = winner.bytes;
     return {};
   }
 
@@ -96,6 +120,7 @@ class Contest {
 
   const Stage& stage_;
   const TrialArray& array_;
+  std::uint64_t memory_;
   BufferPool out_;
   Vector<std::unique_ptr<Encoding>> encodings_;
   std::uint64_t least_ = UINT64_MAX;  ///< bytes of the best of all runs
@@ -116,8 +141,11 @@ Comparison comparison_of(const PlanRequest& request, const LayoutChoice& choice)
 }
 
 Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates) {
-  QUERN_ASSIGN_OR_RETURN(TrialArray array, take_trial_array(stage.request, stage.request.shape));
-  Contest contest(stage, array);
+  const PlanRequest& request = stage.request;
+  const std::uint64_t room = request.shape.elems() * (dtype_bytes(request.dtype) + 1);
+  if (room > request.memory_limit) return too_little_memory(room, request.memory_limit);
+  QUERN_ASSIGN_OR_RETURN(TrialArray array, take_whole_array(request));
+  Contest contest(stage, array, request.memory_limit - room);
   Vector<Way> levels;
   Vector<Way> others;
   Vector<Trial> estimates;
@@ -128,17 +156,20 @@ Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>&
   }
   QUERN_RETURN_IF_ERROR(contest.run(levels));
   // Tight coarse levels pay where few bits go to the finest.
-  for (const Layout& layout : contest.levels_below(kTightBits)) others.push_back({layout, 1});
+  if (!codes_elements(request))
+    for (const Layout& layout : contest.levels_below(kTightBits)) others.push_back({layout, 1});
   QUERN_RETURN_IF_ERROR(contest.run(others));
   const auto hopeless = [&](const Trial& trial) {
-    return contest.best_above(kMostWaveletBits) ||
-           (!estimates.empty() && !cheaper(trial, estimates[best_of(estimates)], kWaveletEstimatePercent));
+    if (estimates.empty() || !contest.best_above(1)) return false;
+    const std::uint64_t percent = contest.best_above(3) ? kWaveletPercentAbove3Bits : kWaveletPercentAbove1Bit;
+    return contest.best_above(kMostWaveletBits) || !cheaper(trial, estimates[best_of(estimates)], percent);
   };
   for (const Trial& trial : transform)
     if (!hopeless(trial)) QUERN_RETURN_IF_ERROR(contest.run({{trial.layout}}));
   Encoding& best = contest.best();
   ChosenLayout chosen{best.way};
-  chosen.encoded = std::make_unique<EncodedChunks>(std::move(array), best.grid, std::move(best.chunks));
+  auto encoded = std::make_unique<EncodedChunks>(std::move(array), best.grid, std::move(best.chunks));
+  if (encoded->bytes() <= request.memory_limit / kKeptShare) chosen.encoded = std::move(encoded);
   return chosen;
 }
 

@@ -188,6 +188,26 @@ Result<bool> rows_go_on(const PlanRequest& request) {
   return across <= within + 4 * ends;
 }
 
+Result<TrialArray> take_whole_array(const PlanRequest& request) {
+  TrialArray whole;
+  whole.shape = request.shape;
+  whole.element_bytes = dtype_bytes(request.dtype);
+  const std::size_t rank = request.shape.rank();
+  const std::uint64_t elems = request.shape.elems();
+  QUERN_RETURN_IF_ERROR(whole.values.resize(elems * whole.element_bytes));
+  QUERN_RETURN_IF_ERROR(whole.special.resize(elems));
+  ConstBox3 place;
+  place.extents = {1, rank > 1 ? request.shape[rank - 2] : 1, rank > 0 ? request.shape[rank - 1] : 1};
+  place.extents[0] = elems / (place.extents[1] * place.extents[2]);
+  place.strides = {place.extents[1] * place.extents[2], place.extents[2]};
+  QUERN_ASSIGN_OR_RETURN(const ConstBox3 box,
+                         request.sample->look(0, place, whole.values.data(), whole.special.data()));
+  if (box.data != whole.values.data()) std::memcpy(whole.values.data(), box.data, elems * whole.element_bytes);
+  whole.has_special = whole.gaps = box.special != nullptr;
+  if (!whole.has_special) whole.special = AlignedBuffer();
+  return whole;
+}
+
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape,
                                     std::optional<std::uint64_t> number) {
   TrialArray trial;

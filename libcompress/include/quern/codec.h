@@ -125,6 +125,8 @@ struct PlanRequest {
   /// Tables of more chunks would make the stream larger than its values if nothing compresses. A codec that can cut
   /// the array in several ways keeps to it, unless the settings leave it no choice.
   std::uint64_t max_chunks = UINT64_MAX;
+  /// For what a plan allocates. The plan does not depend on it: where it is too little, the plan fails.
+  std::uint64_t memory_limit = UINT64_MAX;
   /// Elements come as values that codes of the quantizer of type and bound stand for
   /// (libcompress/core/quantizer_rules.h) or as ones that it refuses. All must come back bit for bit.
   bool prequantized = false;

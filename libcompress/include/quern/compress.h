@@ -34,7 +34,8 @@ struct CompressOptions {
   /// codec that is asked for by name chooses what is fast, where it has a choice.
   std::string goal = "ratio";
   /// From 1 to 9: how much time a codec may spend on finding what makes a small stream. 9: also every alternative of a
-  /// codec encodes the whole array, and the smallest stream is kept. The goal speed stands for 1.
+  /// codec encodes the whole array, and the smallest stream is kept (compress() under the goal ratio; an Encoder, which does
+  /// not see the whole array, takes 9 for 8). The goal speed stands for 1.
   unsigned effort = 6;
   /// Declared fill values as element bit patterns (in the low bits); compared by value: -0 equals 0.
   Vector<std::uint64_t> fill_bits;

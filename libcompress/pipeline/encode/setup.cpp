@@ -173,6 +173,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     plan.goal = request.options->bound.kind == BoundKind::psnr ? "psnr" : request.options->goal;
     plan.effort = request.options->effort;
     plan.max_chunks = max_chunks;
+    plan.memory_limit = request.memory_limit;
     plan.prequantized = request.options->idempotent;
     plan.sample = &sample;
     plan.runner = &runner;
