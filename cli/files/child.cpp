@@ -13,7 +13,9 @@
 
 #include "cli/args/exit_codes.h"
 #include "cli/files/file_names.h"
+#include "cli/files/interrupt.h"
 #include "cli/files/safe_file.h"
+#include "cli/messages/clock.h"
 
 namespace quern::cli {
 
@@ -28,14 +30,20 @@ std::string quern_program() {
   return "quern";
 }
 
-Child::Child(const std::vector<std::string>& words) : text_(open_spool_file()), messages_(open_spool_file()) {
+Child::Child(const std::vector<std::string>& words, Group group)
+    : group_(group), text_(open_spool_file()), messages_(open_spool_file()) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t parent = getpid();
   id_ = fork();
   if (id_ < 0) fail_errno("a process", "make");
-  if (id_ != 0) return;
+  // Both set the group, so that it stands whoever comes first.
+  if (group_ == Group::own) setpgid(id_, id_);
+  if (id_ != 0) {
+    if (group_ == Group::own) end_group_when_interrupted(id_);
+    return;
+  }
   // Whatever ends this program ends that one, whose handlers then remove what is half written.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(static_cast<int>(Exit::interrupted));
@@ -52,22 +60,41 @@ Child::Child(const std::vector<std::string>& words) : text_(open_spool_file()), 
 
 Child::~Child() {
   if (id_ >= 0) {
-    kill(id_, SIGTERM);
+    send(SIGTERM);
+    const Stopwatch watch;
+    while (!is_over(false) && watch.seconds() < kGraceSeconds) usleep(5000);
+    send(SIGKILL);
     has_ended(true);
   }
   close(text_);
   close(messages_);
 }
 
+void Child::send(int number) const { kill(group_ == Group::own ? -id_ : id_, number); }
+
+bool Child::is_over(bool wait) const {
+  siginfo_t info{};
+  int result = 0;
+  do {
+    result = waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT | (wait ? 0 : WNOHANG));
+  } while (result != 0 && errno == EINTR);
+  return result != 0 || info.si_pid != 0;
+}
+
 bool Child::has_ended(bool wait) {
   if (id_ < 0) return true;
+  if (!is_over(wait)) return false;
+  if (group_ == Group::own) {
+    // What it left running. Its id names no other group before wait4 below.
+    send(SIGKILL);
+    end_group_when_interrupted(0);
+  }
   int status = 0;
   pid_t done = 0;
   rusage used{};
   do {
-    done = wait4(id_, &status, wait ? 0 : WNOHANG, &used);
+    done = wait4(id_, &status, 0, &used);
   } while (done < 0 && errno == EINTR);
-  if (done == 0) return false;
   id_ = -1;
   code_ = static_cast<int>(Exit::resource);
   if (done > 0 && WIFEXITED(status)) code_ = WEXITSTATUS(status);

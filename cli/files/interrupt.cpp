@@ -7,6 +7,7 @@
 #include <atomic>
 #include <climits>
 #include <cstring>
+#include <ctime>
 
 #include "cli/args/exit_codes.h"
 
@@ -27,13 +28,27 @@ void remove_temporaries() {
     if (slot.used.load(std::memory_order_acquire)) unlink(slot.path);
 }
 
+std::atomic<pid_t> group_to_end{0};
+
+/// Its first process is not waited for meanwhile, so that the id stays its own.
+void end_group() {
+  const pid_t group = group_to_end.load();
+  if (group <= 0) return;
+  kill(-group, SIGTERM);
+  const timespec grace{0, 200000000};
+  nanosleep(&grace, nullptr);
+  kill(-group, SIGKILL);
+}
+
 extern "C" void on_interrupt(int) {
+  end_group();
   remove_temporaries();
   _exit(static_cast<int>(Exit::interrupted));
 }
 
 extern "C" void on_bus_error(int) {
   static const char kMessage[] = "quern: an input file became shorter while it was read\n";
+  end_group();
   remove_temporaries();
   (void)!write(STDERR_FILENO, kMessage, sizeof kMessage - 1);
   _exit(static_cast<int>(Exit::io));
@@ -66,6 +81,8 @@ void install_signal_handlers() {
   handle(SIGXFSZ, SIG_IGN);
   handle(SIGPIPE, SIG_IGN);
 }
+
+void end_group_when_interrupted(pid_t group) { group_to_end.store(group); }
 
 static_assert(sizeof(sigset_t) <= 128);
 

@@ -2,6 +2,8 @@
 // 130, and no half-written file gets a final name.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <string>
 
@@ -22,6 +24,9 @@ class SignalGuard {
  private:
   alignas(16) unsigned char saved_mask_[128];
 };
+
+/// From now on those signals end this process group, too: SIGTERM, then SIGKILL for what ignores it. 0: no group.
+void end_group_when_interrupted(pid_t group);
 
 /// Adds a file to those a signal removes; returns a slot for forget_temporary. Paths longer than PATH_MAX or more files
 /// than slots give a slot that means nothing: the file is then removed by destructors only.

@@ -71,7 +71,7 @@ std::vector<double> run_command(const CommandTemplate& command, const PeerFiles&
     result.message = error.what();
     return {};
   }
-  Child child(words);
+  Child child(words, Child::Group::own);
   if (!wait_for(child)) {
     result.status = fmt::format("{}_takes_too_long", work);
     return {};

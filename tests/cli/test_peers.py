@@ -1,9 +1,11 @@
 # quern bench --sweep with other compressors: templates, what is recorded of them, and models that know them.
 import csv
 import os
+import signal
 import stat
 import subprocess
 import sys
+import time
 
 import harness
 from harness import CliTest, run, wave
@@ -79,6 +81,32 @@ class Peers(CliTest):
             if row["codec"] == "misses":
                 self.assertGreater(float(row["max_error"]), float(row["bound_abs"]))
 
+    def test_an_interrupted_sweep_ends_what_it_runs(self):
+        said = self.path("peer")
+        script = self.write("stubborn.sh", f"trap '' TERM\necho $$ > {said}.new\nmv {said}.new {said}\nwhile :; do sleep 1; done\n".encode())
+        sweep = subprocess.Popen([harness.QUERN, "bench", "--sweep", "-q", "--csv", self.csv, "--codec", "x", "--peer",
+                                  f"name=x: sh {script} {{input}} {{stream}} {{output}} {{bound}}", self.field],
+                                 env=dict(os.environ, TMPDIR=self.folder.name))
+        until = time.monotonic() + 60
+        while not os.path.exists(said) and time.monotonic() < until:
+            time.sleep(0.01)
+        with open(said) as f:
+            peer = int(f.read())
+        sweep.send_signal(signal.SIGINT)
+        self.assertEqual(sweep.wait(timeout=20), 130)
+        until = time.monotonic() + 10
+        while self.goes_on(peer) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.assertFalse(self.goes_on(peer))
+        self.assertEqual([f for f in self.files() if f.startswith("quern-peer")], [])
+
+    def goes_on(self, process):
+        try:
+            with open(f"/proc/{process}/stat") as f:
+                return f.read().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
     def test_what_cannot_be_meant_is_refused(self):
         base = ["bench", "--sweep", "--csv", self.csv, self.field]
         self.refused(1, "that name is taken", *base, "--peer", self.template("works", "stencil"))
@@ -86,6 +114,8 @@ class Peers(CliTest):
         self.refused(1, "nosuch was not found", *base, "--peer", "name=x: nosuch {input} {stream} {output} {bound}")
         self.refused(1, "{bound} is missing", *base, "--peer", "name=x: cp {input} {stream} {output}")
         self.refused(1, "no such codec or peer", *base, "--codec", "stencli")
+        for words in (["--effort", "4"], ["--goal", "speed"], ["--set", "layout=raster"]):
+            self.refused(1, "estimates are of the default effort", *base, *words)
         self.refused(1, "goes with --sweep", "bench", "--peer", self.template("works"), self.field)
         self.assertFalse(os.path.exists(self.csv))
 
