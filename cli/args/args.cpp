@@ -305,6 +305,10 @@ void read_bench(const RawArgs& raw, BenchArgs& out) {
   if (!out.sweep && !out.peers.empty()) fail(Exit::usage, "--peer: goes with --sweep");
   out.data = read_data(raw);
   out.codec = read_codec(raw);
+  if (out.sweep && !out.codec.is_default_search())
+    fail(Exit::usage,
+         "--sweep: leave --effort, --goal, --set and --no-mask-search out: estimates are of the default effort, goal "
+         "and settings, and so are the runs that they are trained on");
   out.run = read_run(raw);
 }
 

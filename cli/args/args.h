@@ -65,6 +65,12 @@ struct CodecArgs {
   Settings settings;
   bool idempotent = false;  ///< --set idempotent=1
   bool find_repeated = true;
+
+  /// Whether streams are those that estimates speak of.
+  bool is_default_search() const {
+    const CodecArgs usual;
+    return goal == usual.goal && effort == usual.effort && settings.empty() && !idempotent && find_repeated;
+  }
 };
 
 /// Inputs of verbs that take many files.

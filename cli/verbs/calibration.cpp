@@ -10,6 +10,8 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,7 +59,8 @@ std::map<std::string, std::vector<double>> errors_in(const std::string& path) {
   std::string line;
   if (!file) fail_errno(path, "open");
   if (!std::getline(file, line)) return out;
-  if (line != kHeader) refuse_kind(path);
+  const bool cut = file.eof() && std::string_view(kHeader).starts_with(line);
+  if (line != kHeader && !cut) refuse_kind(path);
   while (std::getline(file, line)) {
     std::vector<std::string> fields;
     for (std::size_t at = 0; at <= line.size();) {
@@ -81,23 +84,51 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// What must stand in the file before the next line: the header or what is missing of it, or the end of a line that
+/// was cut. Nothing where it is a file of another kind.
+std::optional<std::string> missing_before_line(int file) {
+  const std::string header = std::string(kHeader) + "\n";
+  std::string found(header.size(), '\0');
+  const ssize_t read = pread(file, found.data(), found.size(), 0);
+  if (read < 0) return std::nullopt;
+  found.resize(static_cast<std::size_t>(read));
+  if (!header.starts_with(found)) return std::nullopt;
+  if (found.size() < header.size()) return header.substr(found.size());
+  struct stat info {};
+  char last = '\n';
+  if (fstat(file, &info) != 0 || pread(file, &last, 1, info.st_size - 1) != 1) return std::nullopt;
+  return last == '\n' ? "" : "\n";
+}
+
 }  // namespace
+
+void check_calibration_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    const std::size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    if (access(folder.c_str(), W_OK | X_OK) != 0) fail_errno(path, "create");
+    return;
+  }
+  if (file < 0) fail_errno(path, "open");
+  const bool known = missing_before_line(file).has_value();
+  close(file);
+  if (!known) refuse_kind(path);
+}
 
 void record_compression(const std::string& path, const Estimate& estimate, double measured_ratio) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (file < 0) fail_errno(path, "open");
-  const std::string header = std::string(kHeader) + "\n";
-  std::string found(header.size(), '\0');
-  const ssize_t read = pread(file, found.data(), found.size(), 0);
-  std::string text = fmt::format("{},{},{},{},{},{}\n", estimate.codec, version_of(estimate.codec), model_id(),
-                                 estimate.absolute, estimate.ratio.value, measured_ratio);
-  if (read == 0) text = header + text;
-  const bool known = read == 0 || (read == static_cast<ssize_t>(header.size()) && found == header);
-  const bool written = known && write_all(file, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  const std::optional<std::string> before = missing_before_line(file);
+  const std::string text =
+      before.value_or("") + fmt::format("{},{},{},{},{},{}\n", estimate.codec, version_of(estimate.codec), model_id(),
+                                        estimate.absolute, estimate.ratio.value, measured_ratio);
+  const bool written = before && write_all(file, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   const int error = errno;
-  close(file);
+  const bool closed = close(file) == 0;
+  if (written && !closed) fail_errno(path, "write");
   errno = error;
-  if (!known) refuse_kind(path);
+  if (!before) refuse_kind(path);
   if (!written) fail_errno(path, "write");
 }
 

@@ -144,7 +144,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     out.psnr_db = encoded.checked->quality.psnr_db;
     out.violations = encoded.checked->bound.violations;
   }
-  if (!args.calibration.empty() && !encoded.expected.empty() && encoded.expected.front().codec == made.codec)
+  if (records_compressions(args) && !encoded.expected.empty() && encoded.expected.front().codec == made.codec)
     record_compression(args.calibration, encoded.expected.front(),
                        static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes));
   if (args.run.json) {
@@ -342,6 +342,11 @@ Exit run_compress(const CompressArgs& args) {
   CompressPlan plan = plan_compress_jobs(args, found.files);
   if (plan.jobs.empty() && plan.left_alone == 0 && plan.failed == 0)
     fail(Exit::usage, "no variable of the input has a bound; nothing was written");
+  if (!args.calibration.empty()) check_calibration_file(args.calibration);
+  if (!args.calibration.empty() && !records_compressions(args) && !args.run.quiet)
+    print_note(
+        "--calibration: nothing is recorded: estimates are of the default effort and goal, without --set and "
+        "--no-mask-search");
   if (!args.append) return compress_all(std::move(plan), found.others, args, device.get());
   if (plan.result != Exit::ok) return plan.result;
   append_all(plan.jobs, args, device.get());

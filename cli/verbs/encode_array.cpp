@@ -15,6 +15,7 @@
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
+#include "cli/verbs/calibration.h"
 #include "cli/verbs/suspicions.h"
 
 namespace quern::cli {
@@ -48,7 +49,7 @@ bool finds_bound(const CompressOptions& options, const CompressArgs& args) {
 }
 
 /// What the estimator would have said is for people, or for the calibration file; it decides nothing.
-bool wants_estimates(const CompressArgs& args) { return args.explain || !args.calibration.empty(); }
+bool wants_estimates(const CompressArgs& args) { return args.explain || records_compressions(args); }
 
 /// The highest effort encodes the whole array again and again.
 bool tries_alternatives(const CompressOptions& options) {
@@ -70,7 +71,7 @@ bool needs_whole_array(const CompressOptions& options, const CompressArgs& args,
 std::string who_wants_all(const CompressArgs& args, const CompressOptions& options) {
   if (args.verify) return "--verify";
   if (args.explain) return "--explain";
-  if (!args.calibration.empty()) return "--calibration";
+  if (records_compressions(args)) return "--calibration";
   if (finds_bound(options, args)) return args.precision->information ? "--information" : "--digits";
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
   if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";

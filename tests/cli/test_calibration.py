@@ -1,6 +1,7 @@
 # quern compress --calibration and quern estimate --calibration: what is recorded, and what it corrects.
 import csv
 import math
+import os
 
 from harness import CliTest, main, read_bytes, run, wave
 
@@ -61,12 +62,38 @@ class Calibration(CliTest):
             f.write("\n".join(lines * 4) + "\n")
         self.assertEqual(self.estimate("--calibration", self.file)[0]["ratio"], before["ratio"])
 
+    def test_what_estimates_do_not_speak_of_is_not_recorded(self):
+        for words in (["--goal", "speed"], ["--effort", "4"], ["--set", "mask=2"], ["--no-mask-search"]):
+            result = run("compress", "-f", "--codec", "lorenzo", "--rel", "1e-3", *words, "--calibration", self.file,
+                         self.field, "-o", self.path("a.qn"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"nothing is recorded", result.stderr)
+            self.assertFalse(os.path.exists(self.file), words)
+        self.compress("1e-3", "--effort", "6", "--calibration", self.file)
+        self.assertEqual(len(self.rows()), 1)
+
+    def test_lines_begin_where_a_line_was_cut(self):
+        self.compress("1e-3", "--calibration", self.file)
+        whole = read_bytes(self.file)
+        line = whole.splitlines()[1]
+        for cut in (0, 10, len(HEADER), len(HEADER) + 1, len(whole) - 20, len(whole) - 1):
+            self.write("calibration.csv", whole[:cut])
+            self.estimate("--calibration", self.file)
+            self.compress("1e-3", "--calibration", self.file)
+            lines = read_bytes(self.file).split(b"\n")
+            self.assertEqual((lines[0], lines[-2], lines[-1]), (HEADER.encode(), line, b""), cut)
+            self.assertLessEqual(len(lines), 4)
+
     def test_a_file_of_another_kind_is_left_alone(self):
         self.write("notes.txt", b"my notes\n")
         self.refused(1, "is no calibration file", "estimate", "--calibration", self.path("notes.txt"), self.field)
         result = run("compress", "-q", "-f", "--rel", "1e-3", "--codec", "lorenzo", "--calibration", self.path("notes.txt"), self.field)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(read_bytes(self.path("notes.txt")), b"my notes\n")
+        self.assertFalse(os.path.exists(self.field + ".qn"))  # said before anything is written
+        result = run("compress", "-q", "--rel", "1e-3", "--codec", "lorenzo", "--calibration", self.path("no/c.csv"), self.field)
+        self.assertEqual(result.returncode, 2)
+        self.assertFalse(os.path.exists(self.field + ".qn"))
         self.refused(1, "leave --model out", "estimate", "--model", "m", "--calibration", self.file, self.field)
 
 
