@@ -248,7 +248,7 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "--rows", raw.rows, "FILE", "also write each later run beside what was predicted, as CSV");
   add_value(train, "--test", raw.test, "MODEL", "train nothing: the errors of a model on the later runs");
   train.add_flag("--families", raw.families, "no model: the errors on each family of names that is left out");
-  train.add_flag("-f,--force", raw.force, "replace an existing model");
+  train.add_flag("-f,--force", raw.force, "replace an existing model, or file of rows");
   train.footer(
       "Early steps of a series train, later ones test (NAME_t0001_..., NAME_t0002_...).\n"
       "Example:\n  quern train quality --runs runs.csv -o my.qmodel\n");

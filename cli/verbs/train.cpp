@@ -3,9 +3,14 @@
 
 #include <cerrno>
 #include <climits>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 #include <vector>
 
-#include "cli/files/file_names.h"
+#include <fmt/format.h>
+
+#include "cli/files/safe_file.h"
 #include "cli/messages/messages.h"
 #include "cli/verbs/verbs.h"
 
@@ -20,11 +25,34 @@ std::string beside_this_program(const std::string& name) {
   return self.substr(0, self.rfind('/') + 1) + name;
 }
 
+bool are_one_file(const std::string& a, const std::string& b) {
+  std::error_code problem;
+  if (a == b || std::filesystem::equivalent(a, b, problem)) return true;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(a, problem);
+  return !whole.empty() && whole == std::filesystem::weakly_canonical(b, problem);
+}
+
+/// Training takes long: what can be known of its outputs is said before.
+void check_before_training(const char* option, const std::string& path, const TrainArgs& args) {
+  if (path.empty()) return;
+  for (const auto& [name, input] : {std::pair("--runs", args.runs), std::pair("--test", args.test)})
+    if (!input.empty() && are_one_file(path, input))
+      fail(Exit::usage, fmt::format("{}: is what {} reads; name another file with {}", path, name, option));
+  std::error_code problem;
+  if (std::filesystem::is_other(path, problem)) return;  // a device or a pipe
+  if (std::filesystem::is_regular_file(path, problem) && !args.force)
+    fail(Exit::io, fmt::format("{}: exists already; give -f to replace it, or name another with {}", path, option));
+  // Its folder takes new files, or this says why not.
+  const SafeFile trial(path, {.replace = args.force});
+}
+
 }  // namespace
 
 Exit run_train(const TrainArgs& args) {
-  if (!args.output.empty() && !args.force && access(args.output.c_str(), F_OK) == 0)
-    fail(Exit::usage, args.output + ": exists; give -f to replace it");
+  if (!args.output.empty() && !args.rows.empty() && are_one_file(args.output, args.rows))
+    fail(Exit::usage, args.rows + ": is the model's file; name another with --rows");
+  check_before_training("-o", args.output, args);
+  check_before_training("--rows", args.rows, args);
   std::vector<std::string> words{beside_this_program("quern-train"), "--runs", args.runs};
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;

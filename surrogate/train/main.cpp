@@ -1,6 +1,7 @@
 // quern-train: what `quern train quality` runs. From runs to a model, with the errors on later steps; or the errors on
 // families that were left out.
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,12 +10,15 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
+#include <stdexcept>
 #include <string>
 
 #include <torch/version.h>
 
 #include "surrogate/numbers.h"
 #include "surrogate/train/network.h"
+#include "surrogate/train/whole_file.h"
 
 namespace quern::surrogate {
 namespace {
@@ -73,10 +77,19 @@ struct Errors {
   }
 };
 
+bool write_or_say(const std::string& path, std::span<const std::uint8_t> bytes) {
+  if (write_whole_file(path, bytes)) return true;
+  std::fprintf(stderr, "quern: %s: cannot be written: %s\n", path.c_str(), std::strerror(errno));
+  return false;
+}
+
 /// Each run that was predicted, one line of a CSV file. Ratios and decibels; closed: of the closed form alone.
 class RowsFile {
  public:
-  explicit RowsFile(const std::string& path) : file_(path.empty() ? nullptr : std::fopen(path.c_str(), "w")) {
+  /// The lines stay in memory until save().
+  explicit RowsFile(const std::string& path)
+      : path_(path), file_(path.empty() ? nullptr : open_memstream(&text_, &size_)) {
+    if (!path.empty() && file_ == nullptr) throw std::runtime_error("no memory for the rows");
     if (file_ != nullptr)
       std::fputs(
           "input,family,codec,bound_rel,ratio,ratio_predicted,ratio_low,ratio_high,ratio_closed,psnr_db,psnr_predicted,"
@@ -85,10 +98,20 @@ class RowsFile {
   }
   ~RowsFile() {
     if (file_ != nullptr) std::fclose(file_);
+    std::free(text_);
   }
   RowsFile(const RowsFile&) = delete;
   RowsFile& operator=(const RowsFile&) = delete;
-  bool good() const { return file_ != nullptr && std::ferror(file_) == 0; }
+
+  /// False, with a message, when the file cannot be written.
+  bool save() {
+    if (path_.empty()) return true;
+    const bool whole = std::ferror(file_) == 0;
+    const bool closed = std::fclose(file_) == 0;
+    file_ = nullptr;
+    if (!whole || !closed) throw std::runtime_error("no memory for the rows");
+    return write_or_say(path_, {reinterpret_cast<const std::uint8_t*>(text_), size_});
+  }
 
   void add(const Row& row, const Prediction& p) {
     if (file_ == nullptr) return;
@@ -122,6 +145,9 @@ class RowsFile {
   }
 
  private:
+  std::string path_;
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
   std::FILE* file_;
 };
 
@@ -181,13 +207,7 @@ int train(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
   }
   model.record = record_of(table, args, errors);
   const Vector<std::uint8_t> bytes = write_model(model);
-  std::ofstream file(args.output, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) {
-    std::fprintf(stderr, "quern: %s: cannot be written\n", args.output.c_str());
-    return 2;
-  }
+  if (!write_or_say(args.output, bytes)) return 2;
   std::printf("%s: %zu bytes, from %zu runs (%zu failed, %zu not read)\n", args.output.c_str(), bytes.size(),
               table.rows.size(), table.failed, table.unread);
   return 0;
@@ -309,11 +329,7 @@ int run(int argc, char** argv) {
   const int result = !args.test.empty() ? test_model(table, args, rows)
                      : args.families    ? test_families(table, args, rows)
                                         : train(table, args, rows);
-  if (!args.rows.empty() && !rows.good()) {
-    std::fprintf(stderr, "quern: %s: cannot be written\n", args.rows.c_str());
-    return 2;
-  }
-  return result;
+  return result == 0 && !rows.save() ? 2 : result;
 }
 
 }  // namespace

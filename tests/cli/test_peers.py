@@ -119,6 +119,20 @@ class Peers(CliTest):
         self.refused(1, "goes with --sweep", "bench", "--peer", self.template("works"), self.field)
         self.assertFalse(os.path.exists(self.csv))
 
+    def test_training_loses_no_file(self):
+        train = ["train", "quality", "--runs", self.write("runs.csv", b"runs\n")]
+        rows, model = self.write("rows.csv", b"rows\n"), self.path("m.qmodel")
+        self.refused(2, "give -f to replace it", *train, "-o", model, "--rows", rows)
+        self.refused(2, "give -f to replace it", *train, "-o", rows)
+        self.refused(1, "is what --runs reads", *train, "-f", "-o", model, "--rows", self.path("./runs.csv"))
+        self.refused(1, "is what --runs reads", *train, "-f", "-o", self.csv)
+        self.refused(1, "is what --test reads", *train, "-f", "--test", rows, "--rows", rows)
+        self.refused(1, "is the model's file", *train, "-o", model, "--rows", self.path("./m.qmodel"))
+        self.refused(2, "no/rows.csv", *train, "-o", model, "--rows", self.path("no/rows.csv"))
+        self.assertEqual(self.files(), ["a_t0001_40x50.f32", "my tool$(x)'s.py", "rows.csv", "runs.csv"])
+        with open(rows) as f:
+            self.assertEqual(f.read(), "rows\n")
+
     def test_a_model_knows_them(self):
         trainer = os.path.join(os.path.dirname(os.path.realpath(harness.QUERN)), "quern-train")
         if not os.path.exists(trainer):
@@ -143,6 +157,14 @@ class Peers(CliTest):
         with open(self.path("rows.csv"), newline="") as f:
             rows = list(csv.DictReader(f))
         self.assertEqual({r["codec"] for r in rows}, {"works", "lorenzo"})
+        again = ["train", "quality", "--runs", self.csv, "--test", model, "--rows"]
+        with open(self.path("rows.csv"), "rb") as f:
+            before = f.read()
+        self.ok(*again, self.path("rows.csv"), "-f")
+        with open(self.path("rows.csv"), "rb") as f:
+            self.assertEqual(f.read(), before)
+        self.refused(2, "cannot be written", *again, "/dev/full")
+        self.assertEqual([f for f in self.files() if f.endswith(".part")], [])
 
 
 if __name__ == "__main__":
