@@ -392,7 +392,8 @@ class RoundTrips(CliTest):
         with open(os.path.join(here, "..", "..", "docs", "man", "quern.1")) as f:
             manual = f.read().replace("\\-", "-")
         works = ("save", "load", "ls", "info", "diff", "verify", "repair", "compact", "gc", "convert")
-        verbs = ("compress", "decompress", "info", "verify", "compare", "bench", "h5", "list", "doctor", "completion")
+        verbs = ("compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "train", "h5",
+                 "list", "doctor", "completion")
         for work in works:
             text = self.ok("checkpoint", work, "--help").stdout.decode()
             for option in set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)):
