@@ -80,49 +80,38 @@ TEST(LaneLevels, EveryBorder_IsRestored) {
   expect_clean_lanes();
 }
 
-/// The mask's cells have one value where all around them are masked, and another where not.
-template <class W>
-void put_values_along_rim(MaskedSegment<W>& m) {
-  const Extents& e = m.segment.extents;
-  const auto rows = static_cast<std::int64_t>(e[0] * e[1]), cols = static_cast<std::int64_t>(e[2]);
-  const Vector<std::uint8_t> before = m.mask.classes;
-  const auto is_masked = [&](std::int64_t y, std::int64_t x) {
-    return before[std::clamp<std::int64_t>(y, 0, rows - 1) * cols + std::clamp<std::int64_t>(x, 0, cols - 1)] != 0;
-  };
-  for (std::int64_t cell = 0; cell < rows * cols; ++cell) {
-    if (before[cell] == 0) continue;
-    bool inner = true;
-    for (std::int64_t k = 0; k < 9; ++k) inner = inner && is_masked(cell / cols + k / 3 - 1, cell % cols + k % 3 - 1);
-    m.mask.classes[cell] = inner ? 1 : 2;
-    m.segment.words[cell] = static_cast<typename W::Word>(m.mask.specials[m.mask.classes[cell] - 1U]);
+/// Two kinds of values: one along the rim. Four and verbatim ones: two along the rim.
+void compare_along_rim(const Extents& e, std::size_t kinds, bool verbatim, std::uint64_t seed) {
+  using W = Words<DType::f32>;
+  MaskedSegment<W> m(e, Pattern::blocks, kinds, verbatim, seed, MaskForm::levels);
+  put_classes_along_rim(m.mask, e);
+  m.store(MaskForm::levels);
+  SCOPED_TRACE(describe(e, Pattern::blocks, W::kDtype, seed) + " kinds " + std::to_string(kinds));
+  const auto view = kernels::read_view(m.stored.data(), m.stored.size(), kernels::MaskPlanes(e), true);
+  const auto head = kernels::read_level_head(m.stored.data() + view.bytes, m.stored.size() - view.bytes,
+                                             view.planes.count(), 4, [](unsigned, std::uint64_t) {});
+  ASSERT_EQ(head.damage, MaskDamage::none);
+  ASSERT_EQ(head.alphabet.has_verbatim, verbatim);
+  EXPECT_TRUE(head.beside_rim || !m.views.empty() || e[1] == 1);
+  const auto back = decode_mask(m.stored, e, W::kDtype, kPlenty, MaskForm::levels);
+  ASSERT_TRUE(back.ok() && *back == m.mask);
+  compare_restored<W>(m.stored, e, MaskForm::levels);
+  compare_stored(m);
+  std::mt19937_64 rng(seed);
+  for (int round = 0; round < 10 && !::testing::Test::HasFatalFailure(); ++round) {
+    Vector<std::uint8_t> bytes = m.stored;
+    damage(bytes, rng);
+    if (!bytes.empty() && is_by_levels(bytes, e)) compare_restored<W>(bytes, e, MaskForm::levels);
   }
-  m.stored.clear();
-  ASSERT_TRUE(encode_mask(m.mask, e, W::kDtype, m.stored, m.views, MaskForm::levels).ok());
 }
 
 TEST(LaneLevels, ValuesAlongTheRim_AreCodedBesideIt) {
-  using W = Words<DType::f32>;
   EmulatorState::instance().reset(kSeed);
   for (const Extents& e : {Extents{1, 70, 129}, {3, 40, 64}, {2, 9, 200}, {1, 1, 300}}) {
     for (const std::uint64_t seed : {4, 5}) {
-      MaskedSegment<W> m(e, Pattern::blocks, 2, false, seed, MaskForm::levels);
-      put_values_along_rim(m);
-      const auto view = kernels::read_view(m.stored.data(), m.stored.size(), kernels::MaskPlanes(e), true);
-      const auto head = kernels::read_level_head(m.stored.data() + view.bytes, m.stored.size() - view.bytes,
-                                                 view.planes.count(), 4, [](unsigned, std::uint64_t) {});
-      ASSERT_EQ(head.damage, MaskDamage::none);
-      EXPECT_TRUE(head.beside_rim || !m.views.empty() || e[1] == 1) << describe(e, Pattern::blocks, W::kDtype, seed);
-      compare_restored<W>(m.stored, e, MaskForm::levels);
-      compare_stored(m);
+      compare_along_rim(e, 2, false, seed);
+      compare_along_rim(e, 4, true, seed);
       if (HasFatalFailure()) return;
-      std::mt19937_64 rng(seed);
-      for (int round = 0; round < 20; ++round) {
-        Vector<std::uint8_t> bytes = m.stored;
-        damage(bytes, rng);
-        if (bytes.empty() || !is_by_levels(bytes, e)) continue;
-        compare_restored<W>(bytes, e, MaskForm::levels);
-        if (HasFatalFailure()) return;
-      }
     }
   }
   expect_clean_lanes();

@@ -60,13 +60,18 @@ struct MaskedSegment {
       : mask(make_mask(e, pattern, kinds, verbatim, W::kDtype, seed)),
         segment(e),
         views(seed % 2 == 0 ? sample_views(e) : Vector<kernels::MaskView>()) {
+    store(form);
+  }
+  /// Puts the values of the mask into the segment, and codes the mask.
+  void store(MaskForm form) {
     std::size_t next = 0;
     for (std::size_t cell = 0; cell < mask.classes.size(); ++cell) {
       const std::uint8_t c = mask.classes[cell];
       const std::uint64_t bits = c == 0 ? cell : (c == kVerbatimClass ? mask.verbatim[next++] : mask.specials[c - 1U]);
       segment.words[cell] = static_cast<typename W::Word>(bits);
     }
-    EXPECT_TRUE(encode_mask(mask, e, W::kDtype, stored, views, form).ok());
+    stored.clear();
+    EXPECT_TRUE(encode_mask(mask, segment.extents, W::kDtype, stored, views, form).ok());
   }
   kernels::LaneMaskCounts counts() const {
     return {static_cast<std::uint32_t>(mask.specials.size()), static_cast<std::uint32_t>(mask.masked),

@@ -3,10 +3,12 @@
 
 #include <set>
 
+#include "kernels/mask/levels/head.h"
 #include "kernels/mask/levels/lattice.h"
 #include "kernels/mask/levels/neighbours.h"
 #include "libcompress/pipeline/mask/level_codec.h"
 #include "libcompress/pipeline/mask/level_coder.h"
+#include "tests/fuzz/fuzz_common.h"
 #include "tests/unit_mask/mask_samples.h"
 
 namespace quern::mask {
@@ -202,7 +204,7 @@ void expect_round_trip(const SegmentMask& mask, const kernels::MaskPlanes& plane
                        const std::string& what) {
   if (mask.empty()) return;
   const auto bytes = encoded(mask, planes, dtype);
-  const auto back = decode_levels(bytes, planes, dtype, level_decode_bytes(planes.cells));
+  const auto back = decode_levels(bytes, planes, dtype, level_decode_bytes(planes));
   ASSERT_TRUE(back.ok()) << what << ": " << back.status().text();
   ASSERT_TRUE(*back == mask) << what;
 }
@@ -256,6 +258,47 @@ TEST(LevelMask_ShortLastPlane_RoundTrips, Views) {
       expect_round_trip(make_mask(e, Pattern::coast, 2, true, DType::f32, 9), {cells_of(e), view.rows, view.cols},
                         DType::f32, describe(e, Pattern::coast, DType::f32, 9));
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+constexpr std::uint64_t kSlack = UINT64_C(4) << 10;  // what malloc adds
+
+TEST(LevelMask_NarrowRows_StayWithinTheirMemory, Limits) {
+  std::mt19937_64 rng(21);
+  for (const std::uint64_t cols : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 64, 65, 129}) {
+    for (const std::uint64_t planes : {1, 5}) {
+      const Extents e{planes, 20000 / planes / cols, cols};
+      SegmentMask mask = make_mask(e, Pattern::blocks, 2, false, DType::f64, 3);
+      put_classes_along_rim(mask, e);
+      const auto good = encoded(mask, kernels::MaskPlanes(e), DType::f64);
+      const std::uint64_t limit = decode_bytes(e, MaskForm::levels);
+      for (int round = 0; round < 6; ++round) {
+        // Of noise most cells are coded one by one; and a writer may take the rim or not.
+        Vector<std::uint8_t> bytes = good;
+        if (round > 0) bytes[1] = static_cast<std::uint8_t>(bytes[1] | kernels::kLevelBesideRim);
+        for (std::size_t at = 40; round > 1 && at < bytes.size(); ++at) bytes[at] = static_cast<std::uint8_t>(rng());
+        const fuzz::AllocationWatch watch;
+        const auto back = decode_mask(bytes, e, DType::f64, limit, MaskForm::levels);
+        EXPECT_LE(watch.peak(), limit + kSlack) << cols << " columns, " << planes << " planes, round " << round;
+        EXPECT_NE(back.status().code(), StatusCode::memory_limit);
+        if (round == 0) {
+          ASSERT_TRUE(back.ok() && *back == mask) << back.status().text();
+        }
+      }
+    }
+  }
+}
+
+/// What a box of narrow rows declares for views of it is enough for each of them.
+TEST(LevelMask_AnyView_TakesWhatItsBoxDeclares, Limits) {
+  for (const std::uint64_t cells : {64, 1000, 4095, 65536, 1 << 20, (1 << 30) - 8}) {
+    for (std::uint64_t cols = kernels::kLeastViewExtent; cols <= 300 && cols <= cells; ++cols) {
+      for (std::uint64_t rows = 1; rows <= cells / cols; rows = rows * 3 + 1) {
+        const std::uint64_t whole = cells / cols * cols;
+        ASSERT_LE(level_decode_bytes({whole, rows, cols}), most_level_decode_bytes({whole, 1, whole}))
+            << whole << " cells, " << rows << "x" << cols;
+      }
     }
   }
 }

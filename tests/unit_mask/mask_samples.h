@@ -1,9 +1,11 @@
 // Segments and masks for the tests: seeded, of every kind that the mask stage must survive.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "libcompress/pipeline/mask/mask.h"
@@ -84,6 +86,28 @@ inline SegmentMask make_mask(const Extents& e, Pattern pattern, std::size_t kind
     }
   }
   return mask;
+}
+
+/// Gives the masked cells classes whose numbers are odd where one of the eight cells around is not masked, else even. As
+/// the format has it, the rows of all planes lie one below the other.
+inline void put_classes_along_rim(SegmentMask& mask, const Extents& e) {
+  const auto rows = static_cast<std::int64_t>(e[0] * e[1]), cols = static_cast<std::int64_t>(e[2]);
+  const Vector<std::uint8_t> before = mask.classes;
+  const Vector<std::uint64_t> verbatim = std::exchange(mask.verbatim, {});
+  const std::size_t numbers = mask.specials.size() + (verbatim.empty() ? 0 : 1);
+  const auto is_masked = [&](std::int64_t y, std::int64_t x) {
+    return before[std::clamp<std::int64_t>(y, 0, rows - 1) * cols + std::clamp<std::int64_t>(x, 0, cols - 1)] != 0;
+  };
+  for (std::int64_t cell = 0; cell < rows * cols; ++cell) {
+    if (before[cell] == 0) continue;
+    const std::int64_t y = cell / cols, x = cell % cols;
+    bool inner = true;
+    for (std::int64_t k = 0; k < 9; ++k) inner = inner && is_masked(y + k / 3 - 1, x + k % 3 - 1);
+    const auto pick = static_cast<std::size_t>(y / 16 + x / 16);
+    const std::size_t number = inner ? 2 * (pick % ((numbers + 1) / 2)) : 2 * (pick % (numbers / 2)) + 1;
+    mask.classes[cell] = number < mask.specials.size() ? static_cast<std::uint8_t>(number + 1) : kVerbatimClass;
+    if (mask.classes[cell] == kVerbatimClass) mask.verbatim.push_back(verbatim[mask.verbatim.size() % verbatim.size()]);
+  }
 }
 
 inline std::string describe(const Extents& e, Pattern pattern, DType dtype, std::uint64_t seed) {

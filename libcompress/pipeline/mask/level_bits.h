@@ -17,9 +17,14 @@ class LevelBits {
   void resize(std::uint64_t rows, std::uint64_t cols) {
     rows_ = rows;
     cols_ = cols;
-    words_ = (cols + 63) / 64;
+    words_ = words_of(cols);
     bits_.resize(rows * pitch());
   }
+  /// What that allocates.
+  static constexpr std::uint64_t bytes(std::uint64_t rows, std::uint64_t cols) {
+    return rows * (words_of(cols) + 1) * sizeof(std::uint64_t);
+  }
+  static constexpr std::uint64_t words_of(std::uint64_t cols) { return cols / 64 + (cols % 64 != 0 ? 1 : 0); }
   std::uint64_t rows() const { return rows_; }
   std::uint64_t cols() const { return cols_; }
   std::uint64_t words() const { return words_; }
@@ -68,6 +73,13 @@ class LevelPyramid {
       phases_[t][1].resize(odd_rows, even_cols);
       phases_[t][2].resize(odd_rows, odd_cols);
     }
+  }
+  /// What that allocates.
+  static constexpr std::uint64_t bytes(std::uint64_t rows, std::uint64_t cols, unsigned levels) {
+    std::uint64_t sum = LevelBits::bytes(rows, cols);
+    for (unsigned t = 0; t < levels; ++t, rows = (rows + 1) / 2, cols = (cols + 1) / 2)
+      sum += LevelBits::bytes(rows, (cols + 1) / 2) + LevelBits::bytes(rows, cols / 2);
+    return sum;
   }
   unsigned levels() const { return levels_; }
   LevelBits& plane() { return known_[0]; }
@@ -125,6 +137,9 @@ class LevelPyramid {
 /// on. `alike`: where all are.
 class LevelEqual {
  public:
+  static constexpr std::uint64_t bytes(std::uint64_t rows, std::uint64_t cols) {
+    return 3 * LevelBits::bytes(rows, cols);
+  }
   void look(const LevelBits& plane, LevelBits& alike) {
     for (LevelBits& bits : numbers_) bits.resize(plane.rows(), plane.cols());
     for (std::uint64_t y = 0; y < plane.rows(); ++y) {

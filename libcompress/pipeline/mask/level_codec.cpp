@@ -290,8 +290,8 @@ Status failed(kernels::MaskDamage damage) {
   }
 }
 
-constexpr std::uint64_t kBytesACell = 64;    // classes, bits, lists of a phase and what they grew from, at most
-constexpr std::uint64_t kTables = 96 << 10;  // tables of contexts
+constexpr std::uint64_t kBytesACell = 64;    // of views, whose rows have at least eight cells; more than they take
+constexpr std::uint64_t kTables = 96 << 10;  // tables of contexts, and what does not depend on the cells
 constexpr std::uint64_t kMostCells = UINT64_C(1) << 48;
 
 Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const kernels::MaskPlanes& planes, DType dtype,
@@ -299,7 +299,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
   using kernels::MaskDamage;
   const auto element = static_cast<unsigned>(dtype_bytes(dtype));
   if (planes.cells == 0 || planes.cells % planes.cols != 0) return failed(MaskDamage::corrupt);
-  if (planes.cells > kMostCells || level_decode_bytes(planes.cells) > max_bytes)
+  if (planes.cells > kMostCells || level_decode_bytes(planes) > max_bytes)
     return Status(StatusCode::memory_limit, "mask needs more memory than allowed");
   std::array<std::uint64_t, kernels::kMostLevelGroups> counts{};
   const kernels::LevelHead head = kernels::read_level_head(in.data(), in.size(), planes.count(), element,
@@ -326,6 +326,7 @@ Result<SegmentMask> decode_unguarded(std::span<const std::uint8_t> in, const ker
   const std::uint64_t left = in.size() - head.verbatim;
   if (verbatim * element != left)
     return failed(verbatim * element > left ? MaskDamage::truncated : MaskDamage::trailing);
+  mask.verbatim.reserve(static_cast<std::size_t>(verbatim));
   for (std::uint64_t i = 0; i < verbatim; ++i)
     mask.verbatim.push_back(kernels::stored_element(in.data() + head.verbatim + i * element, element));
   mask.masked = walk.masked();
@@ -377,7 +378,24 @@ std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t
   return kernels::level_bytes_estimate(cost, specials, verbatim, dtype_bytes(dtype));
 }
 
-std::uint64_t level_decode_bytes(std::uint64_t cells) { return cells * kBytesACell + kTables; }
+std::uint64_t level_decode_bytes(const kernels::MaskPlanes& planes) {
+  using Walk = LevelPlaneWalk<LevelDecoder>;
+  if (planes.cells == 0) return kTables;
+  // One after another: positions, classes of all rows as one plane, verbatim values.
+  const std::uint64_t count = planes.count(), first = planes.rows_of(0), cols = planes.cols;
+  const std::uint64_t positions =
+      count + 2 * LevelBits::bytes(first, cols) + Walk::bytes(first, cols, count > 1, false);
+  const std::uint64_t rows = planes.cells / cols, packed = planes.cells / 8 + 2 * sizeof(std::uint64_t);
+  const std::uint64_t classes = 3 * LevelBits::bytes(rows, cols) + packed +
+                                std::max(Walk::bytes(rows, cols, true, false), Walk::bytes(rows, cols, false, true));
+  const std::uint64_t verbatim = planes.cells * sizeof(std::uint64_t);
+  return planes.cells + packed + std::max({positions, classes, verbatim}) + kTables;
+}
+
+std::uint64_t most_level_decode_bytes(const kernels::MaskPlanes& own) {
+  if (own.cols < kernels::kLeastViewExtent) return level_decode_bytes(own);
+  return std::max(level_decode_bytes(own), own.cells * kBytesACell + kTables);
+}
 
 Result<SegmentMask> decode_levels(std::span<const std::uint8_t> in, const kernels::MaskPlanes& planes, DType dtype,
                                   std::uint64_t max_bytes) {

@@ -27,8 +27,10 @@ Status encode_levels(const SegmentMask& mask, const Extents& extents, Views view
 std::uint64_t estimate_levels(std::span<const std::uint8_t> classes, std::size_t specials, const Extents& extents,
                               Views views, DType dtype);
 
-/// What decode_levels allocates at most for that many cells.
-std::uint64_t level_decode_bytes(std::uint64_t cells);
+/// What decode_levels allocates at most for those planes. Rows of few cells take more of it a cell.
+std::uint64_t level_decode_bytes(const kernels::MaskPlanes& planes);
+/// And for planes of a box, or any view of them.
+std::uint64_t most_level_decode_bytes(const kernels::MaskPlanes& own);
 
 /// Reads what encode_levels wrote. `in` is hostile: fails with `corrupt`, `truncated` or `trailing_data` unless every
 /// byte is used; never allocates more than `max_bytes` (fails with `memory_limit`). O(cells + bytes).

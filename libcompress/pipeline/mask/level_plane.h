@@ -29,13 +29,26 @@ class LevelPlaneWalk {
  public:
   LevelPlaneWalk(Coder& coder, LevelTables& tables) : coder_(coder), tables_(tables) {}
 
+  /// What a decoder allocates at most for planes of so many rows: without a reference and with all cells, beside a
+  /// reference as well, or among cells.
+  static constexpr std::uint64_t bytes(std::uint64_t rows, std::uint64_t cols, bool with_reference, bool with_among) {
+    // Symbols and contexts of a phase, which grow by doubling; then surprises of the quiet classes and their groups.
+    constexpr std::uint64_t kBytesOfCell = 15, kMoreCells = 64;
+    const auto pyramid = [&](bool beside) { return LevelPyramid::bytes(rows, cols, levels_of(rows, cols, beside)); };
+    std::uint64_t sum = pyramid(false) + most_found(rows, cols) * sizeof(Found);
+    if (with_reference) sum += 2 * pyramid(true) + LevelEqual::bytes(rows, cols);
+    if (with_among) sum += pyramid(false);
+    const std::uint64_t cells = std::max((rows + 1) / 2 * (cols / 2), rows / 2 * ((cols + 1) / 2));
+    return sum + kBytesOfCell * (cells + kMoreCells);
+  }
+
   /// Codes all cells. `plane` has its extents; an encoder reads its bits, a decoder sets them. False where a decoder has
   /// no words left.
   bool plane(LevelBits& plane, const LevelSurroundings& beside) {
     has_reference_ = beside.reference != nullptr;
     has_among_ = beside.among != nullptr;
-    const auto levels =
-        static_cast<unsigned>(std::countr_zero(kernels::level_base(plane.rows(), plane.cols(), has_reference_)));
+    const unsigned levels = levels_of(plane.rows(), plane.cols(), has_reference_);
+    found_.reserve(static_cast<std::size_t>(most_found(plane.rows(), plane.cols())));
     own_.resize(plane.rows(), plane.cols(), levels);
     if (!Coder::kDecodes) take(plane, own_);
     if (has_reference_) {
@@ -73,6 +86,14 @@ class LevelPlaneWalk {
     std::uint64_t expected;
     std::uint64_t agree;
   };
+
+  static constexpr unsigned levels_of(std::uint64_t rows, std::uint64_t cols, bool with_reference) {
+    return static_cast<unsigned>(std::countr_zero(kernels::level_base(rows, cols, with_reference)));
+  }
+  /// Words of the cells of a phase at most.
+  static constexpr std::uint64_t most_found(std::uint64_t rows, std::uint64_t cols) {
+    return std::max((rows + 1) / 2 * LevelBits::words_of(cols / 2), rows / 2 * LevelBits::words_of((cols + 1) / 2));
+  }
 
   static void put(const LevelBits& from, LevelBits& to) {
     for (std::uint64_t y = 0; y < to.rows(); ++y) std::copy_n(from.row(y), to.words() + 1, to.row(y));

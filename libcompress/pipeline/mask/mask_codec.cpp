@@ -173,7 +173,7 @@ bool is_by_levels(std::span<const std::uint8_t> in, const Extents& extents) {
 
 std::uint64_t decode_bytes(const Extents& extents, MaskForm most) {
   const kernels::MaskPlanes planes(extents);
-  if (most == MaskForm::levels) return std::max(decode_bytes(extents), level_decode_bytes(planes.cells));
+  if (most == MaskForm::levels) return std::max(decode_bytes(extents), most_level_decode_bytes(planes));
   const std::uint64_t own = planes.cells == 0 ? 0 : kernels::MaskWalkSizes(kernels::MaskShape(planes)).bytes();
   return planes.cells * (1 + kVerbatimBytes) + std::max(own, kernels::MaskWalkSizes::bytes_of_views(planes.cells));
 }
