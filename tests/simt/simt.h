@@ -50,6 +50,7 @@ void fail_allocation(std::uint64_t n);
 struct BitFlip {
   enum class Where : std::uint8_t {
     memory,    ///< the byte `at` of device memory
+    uploaded,  ///< what the host has copied to the device last
     shared,    ///< shared memory of a block
     exchanged  ///< a value that a lane brings to a collective operation of its warp, as from a register
   };

@@ -107,9 +107,11 @@ Status decompress_device_array(int ordinal, std::span<const std::uint8_t> stream
   QUERN_RETURN_IF_ERROR(current.status());
   ArrayCall call(*coder);
   QUERN_RETURN_IF_ERROR(call.open(stream.size()));
-  QUERN_RETURN_IF_ERROR(to_status(cudaMemcpy(call.stream(), stream.data(), stream.size(), cudaMemcpyHostToDevice)));
   return call
       .run([&](void* workspace, std::uint64_t workspace_bytes) {
+        // A fault may have changed the device's copy: each attempt takes its own.
+        QUERN_RETURN_IF_ERROR(
+            to_status(cudaMemcpy(call.stream(), stream.data(), stream.size(), cudaMemcpyHostToDevice)));
         DeviceArrays arrays;
         arrays.array = array;
         arrays.stream = call.stream();

@@ -81,6 +81,7 @@ class CudaArrayCoder final : public DeviceArrayCoder {
                   void* queue) const override {
     if (!compresses_) return Status(StatusCode::invalid_argument, "this coder was made for decompressing");
     QUERN_RETURN_IF_ERROR(check_call(writable_, arrays, workspace));
+    if (checks_faults_) QUERN_RETURN_IF_ERROR(check_call(readable_, arrays, workspace));
     const CompressRoom room = compress_room(arrays.count);
     QUERN_RETURN_IF_ERROR(check_workspace(room.workspace, arrays.count, workspace_bytes));
     const CurrentDevice current(ordinal_);

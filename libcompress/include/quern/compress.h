@@ -137,8 +137,9 @@ struct DecompressOptions {
   /// 0).
   bool keep_going = false;
   /// Hold what was decoded against the stream once more, chunk by chunk: a hardware fault (a bit that flipped in a
-  /// register or in memory) becomes `hardware_fault`, no value. On the host alone. Fails with `unsupported` for codecs
-  /// that cannot (`lorenzo` can), and for coarse levels.
+  /// register or in memory) becomes `hardware_fault`, no value. The work is done on the host; for arrays in device memory
+  /// see decompress_device_array(). Fails with `unsupported` for codecs that cannot (`lorenzo` can), and for coarse
+  /// levels.
   bool check_faults = false;
   /// Where the stream begins in a source that can seek; the decoder goes there first. Without it the stream begins at
   /// the source's current position.

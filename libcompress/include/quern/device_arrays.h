@@ -73,9 +73,10 @@ Result<std::unique_ptr<DeviceArrayCoder>> device_decompressor(int ordinal, DType
 
 /// One array in device memory to a stream in host memory and back, done when they return; they begin after what the
 /// device's default stream waits for. The device's memory holds a workspace and a stream, twice to three times the
-/// array, for as long as the call takes. Fail as device_compressor() and the outcomes say; then `stream` or `array`
-/// have any content. What a hardware fault has changed is done once more, where it is looked for, before the call fails
-/// with `hardware_fault`. O(elements).
+/// array, for as long as the call takes; where the device looks for hardware faults, also another array and what
+/// decompressing takes. Fail as device_compressor() and the outcomes say; then `stream` or `array` have any content. What
+/// a hardware fault has changed is done once more, where it is looked for, before the call fails with `hardware_fault`.
+/// O(elements).
 Result<CompressReport> compress_device_array(int ordinal, const void* array, DType dtype, const Shape& shape,
                                              const CompressOptions& options, std::span<std::uint8_t> stream);
 Status decompress_device_array(int ordinal, std::span<const std::uint8_t> stream, void* array, DType dtype,

@@ -1,6 +1,7 @@
 #include "tests/simt/runtime/bit_flips.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -10,16 +11,24 @@ namespace {
 std::uint64_t passed = 0;
 std::vector<std::uint64_t> launches;
 std::vector<BitFlip> waiting;  ///< the next one last
+std::span<unsigned char> uploaded;
+
+void flip_bit_of(std::span<unsigned char> bytes, std::uint64_t choice) {
+  unsigned char& byte = bytes[choice / 8 % bytes.size()];
+  byte = static_cast<unsigned char>(byte ^ (1u << choice % 8));
+}
 
 bool flip(const BitFlip& flip, const FlipReach& reach) {
   switch (flip.where) {
     case BitFlip::Where::memory: *flip.at = static_cast<unsigned char>(*flip.at ^ (1u << flip.choice % 8)); return true;
-    case BitFlip::Where::shared: {
-      if (reach.shared_bytes == 0) return false;
-      unsigned char& byte = reach.shared[flip.choice / 8 % reach.shared_bytes];
-      byte = static_cast<unsigned char>(byte ^ (1u << flip.choice % 8));
+    case BitFlip::Where::uploaded:
+      if (uploaded.empty()) return false;
+      flip_bit_of(uploaded, flip.choice);
       return true;
-    }
+    case BitFlip::Where::shared:
+      if (reach.shared_bytes == 0) return false;
+      flip_bit_of({reach.shared, reach.shared_bytes}, flip.choice);
+      return true;
     case BitFlip::Where::exchanged:
       if (reach.exchanged.empty()) return false;
       *reach.exchanged[flip.choice / 64 % reach.exchanged.size()] ^= UINT64_C(1) << flip.choice % reach.exchanged_bits;
@@ -33,6 +42,7 @@ bool flip(const BitFlip& flip, const FlipReach& reach) {
 void plan_flips(std::vector<BitFlip> flips) {
   passed = 0;
   launches.clear();
+  uploaded = {};
   waiting = std::move(flips);
   std::sort(waiting.begin(), waiting.end(), [](const BitFlip& a, const BitFlip& b) {
     return std::tie(a.launch, a.moment) > std::tie(b.launch, b.moment);
@@ -45,6 +55,8 @@ const std::vector<std::uint64_t>& launch_moments() { return launches; }
 bool flips_left() { return !waiting.empty(); }
 
 void pass_moment() { ++passed; }
+
+void note_upload(unsigned char* to, std::size_t bytes) { uploaded = {to, bytes}; }
 
 void pass_launch() {
   launches.push_back(passed);

@@ -23,6 +23,8 @@ bool flips_left();
 /// One more moment has passed, or a launch has begun.
 void pass_moment();
 void pass_launch();
+/// The host has copied so many bytes to device memory.
+void note_upload(unsigned char* to, std::size_t bytes);
 /// Flips what is due at the moment, as far as it is within reach; the rest waits for the next moment.
 void flip_what_is_due(const FlipReach& reach);
 

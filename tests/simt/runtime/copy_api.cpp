@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/simt/runtime/bit_flips.h"
 #include "tests/simt/runtime/runtime.h"
 
 namespace {
@@ -57,6 +58,7 @@ cudaError_t copy(Runtime& state, void* to, const void* from, std::size_t bytes, 
   if (kind != cudaMemcpyDefault && kind != real) return cudaErrorInvalidValue;
   ++state.counters.copies[real];
   state.counters.copied_bytes[real] += bytes;
+  if (real == cudaMemcpyHostToDevice) simt::note_upload(static_cast<unsigned char*>(to), bytes);
 
   const bool captured = stream.capture != nullptr;
   const void* source = from;
