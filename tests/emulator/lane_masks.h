@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <quern/status.h>
+
 #include "kernels/mask/levels/constants.h"
 #include "kernels/mask/warp/decode.h"
 #include "kernels/mask/warp/find.h"
@@ -136,6 +138,16 @@ std::vector<std::uint8_t> store_on_lanes(const kernels::LaneSegment<const Word>&
               .write();
   if (bytes < capacity) out.resize(bytes);
   return out;
+}
+
+/// What a warp says of bytes that the host refuses so.
+inline kernels::MaskDamage damage_of(StatusCode code) {
+  switch (code) {
+    case StatusCode::ok: return kernels::MaskDamage::none;
+    case StatusCode::truncated: return kernels::MaskDamage::truncated;
+    case StatusCode::trailing_data: return kernels::MaskDamage::trailing;
+    default: return kernels::MaskDamage::corrupt;
+  }
 }
 
 /// Restores special values over the segment's cells, which may be strided. `may_be_levels`: the stream says so.

@@ -1,12 +1,9 @@
 // The mask of a segment. Input: element type, three extents, then the stored mask. What decodes must fit the segment,
 // stay under the memory limit, survive being stored again, and restore only into its own cells. The code that warps run
 // must accept the same bytes and restore the same values.
-#include <vector>
-
 #include "libcompress/pipeline/mask/mask.h"
-#include "libcompress/pipeline/mask/words.h"
-#include "tests/emulator/lane_masks.h"
 #include "tests/fuzz/fuzz_common.h"
+#include "tests/fuzz/mask_lanes.h"
 
 namespace {
 
@@ -49,37 +46,6 @@ void check_restore(const mask::SegmentMask& decoded, const mask::Extents& extent
       QUERN_FUZZ_CHECK(values[cell * width + i] == 0x5A);
 }
 
-kernels::MaskDamage damage_of(StatusCode code) {
-  switch (code) {
-    case StatusCode::ok: return kernels::MaskDamage::none;
-    case StatusCode::truncated: return kernels::MaskDamage::truncated;
-    case StatusCode::trailing_data: return kernels::MaskDamage::trailing;
-    default: return kernels::MaskDamage::corrupt;
-  }
-}
-
-/// Segments of a few thousand cells on the emulator; it is slow.
-void check_lanes(std::span<const std::uint8_t> in, const Result<mask::SegmentMask>& decoded,
-                 const mask::Extents& extents, DType dtype) {
-  constexpr std::uint64_t kMostCells = 4096;
-  const std::uint64_t cells = extents[0] * extents[1] * extents[2];
-  if (cells > kMostCells || in.empty()) return;
-  mask::with_words(dtype, [&](auto words) {
-    using Word = typename decltype(words)::Word;
-    std::vector<Word> expected(cells, Word{0x5A}), got = expected;
-    testing::EmulatorState::instance().reset(cells);
-    const auto segment = testing::lane_segment(got.data(), extents, {extents[1] * extents[2], extents[2]});
-    const kernels::MaskDamage damage = testing::restore_on_lanes(segment, in);
-    QUERN_FUZZ_CHECK(damage == damage_of(decoded.status().code()));
-    QUERN_FUZZ_CHECK(testing::EmulatorState::instance().races() == 0);
-    QUERN_FUZZ_CHECK(testing::EmulatorState::instance().poison_reads() == 0);
-    if (!decoded.ok()) return;
-    const MutableBox3 box{expected.data(), extents, {extents[1] * extents[2], extents[2]}};
-    QUERN_FUZZ_CHECK(mask::restore_specials(box, dtype, *decoded, extents, {0, 0, 0}).ok());
-    QUERN_FUZZ_CHECK(got == expected);
-  });
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -93,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::uint8_t> bytes = feed.rest();
   const auto decoded = mask::decode_mask(bytes, extents, dtype, kMemoryLimit);
   QUERN_FUZZ_CHECK(watch.peak() <= kMemoryLimit + kSlack, std::to_string(watch.peak()));
-  if (decoded.status().code() != StatusCode::memory_limit) check_lanes(bytes, decoded, extents, dtype);
+  if (decoded.status().code() != StatusCode::memory_limit) fuzz::check_lanes(bytes, decoded, extents, dtype);
   if (!decoded.ok()) return 0;
   check_consistent(*decoded, cells);
   check_restore(*decoded, extents, dtype);

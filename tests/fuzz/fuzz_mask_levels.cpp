@@ -1,7 +1,9 @@
 // A mask in a stream that may hold masks coded by levels. Input: element type, three extents, then the stored mask. What
-// decodes must fit the segment, stay under what decode_bytes says, and survive being stored again in the same form.
+// decodes must fit the segment, stay under what decode_bytes says, and survive being stored again in the same form. The code that warps run must
+// accept the same bytes and restore the same values.
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/fuzz_common.h"
+#include "tests/fuzz/mask_lanes.h"
 
 namespace {
 
@@ -21,8 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint64_t limit = mask::decode_bytes(extents, mask::MaskForm::levels);
 
   const fuzz::AllocationWatch watch;
-  const auto decoded = mask::decode_mask(feed.rest(), extents, dtype, limit, mask::MaskForm::levels);
+  const std::span<const std::uint8_t> bytes = feed.rest();
+  const auto decoded = mask::decode_mask(bytes, extents, dtype, limit, mask::MaskForm::levels);
   QUERN_FUZZ_CHECK(watch.peak() <= limit + kSlack, std::to_string(watch.peak()));
+  fuzz::check_lanes(bytes, decoded, extents, dtype, mask::MaskForm::levels);
   if (!decoded.ok()) {
     QUERN_FUZZ_CHECK(decoded.status().code() != StatusCode::memory_limit);
     return 0;

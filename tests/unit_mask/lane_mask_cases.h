@@ -11,6 +11,7 @@
 namespace quern::mask {
 
 using kernels::MaskDamage;
+using testing::damage_of;
 using testing::EmulatorState;
 
 inline constexpr std::uint64_t kPlenty = UINT64_C(1) << 32;
@@ -81,15 +82,6 @@ struct MaskedSegment {
     return testing::lane_segment<const typename W::Word>(segment.words.data(), segment.extents, segment.box().strides);
   }
 };
-
-inline MaskDamage damage_of(StatusCode code) {
-  switch (code) {
-    case StatusCode::ok: return MaskDamage::none;
-    case StatusCode::truncated: return MaskDamage::truncated;
-    case StatusCode::trailing_data: return MaskDamage::trailing;
-    default: return MaskDamage::corrupt;
-  }
-}
 
 /// Whether bytes that may be damaged become the same: refused for the same reason, or the same cells, none of them
 /// outside.
