@@ -76,7 +76,8 @@ quern::Result<std::optional<lidar::Pose>> pose_of(const quern_lidar_frame* given
   if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, frame));
   if (frame.pose == nullptr) {
     if (writer.history != nullptr) return invalid("with a history every frame needs a pose");
-    if (writer.posed) return invalid("the frames before this one have poses: this one needs one, too");
+    if (writer.posed && !writer.frames->empty())
+      return invalid("the frames before this one have poses: this one needs one, too");
     return std::optional<lidar::Pose>();
   }
   if (!writer.posed && !writer.frames->empty()) return invalid("the frames before this one have no poses");
@@ -101,6 +102,8 @@ void close_group(quern_lidar_writer& writer) {
 quern::Result<lidar::CodedFrame> encode(quern_lidar_writer& writer, const lidar::PointCloud& cloud,
                                         const std::optional<lidar::Pose>& pose) {
   quern::RunnerHandle runner(writer.execution());
+  // A first frame that failed decides nothing for the next.
+  if (writer.frames->empty()) writer.posed.reset();
   if (!pose) return lidar::encode_frame(cloud, writer.options, runner.get());
   if (!writer.posed) {
     lidar::UsedHistory used;
@@ -265,6 +268,8 @@ quern_status quern_lidar_drive_read(quern_lidar_drive* drive, uint64_t index, qu
     const quern::Execution execution = drive->execution();
     const auto read = [&] {
       const std::lock_guard lock(drive->mutex);
+      // The drive remembers frames for longer than the cloud's memory may live.
+      const quern::MemoryScope scope(&drive->memory);
       auto coded = drive->drive->read_coded(index);
       if (!coded.ok() && drive->drive->misses_history()) {
         is_lost = drive->history == nullptr || lidar::is_lost(coded.status());

@@ -34,13 +34,17 @@ Status read_history_desc(const quern_lidar_history_desc* given, lidar::HistoryOp
   return {};
 }
 
-/// Decoded frames of a drive, with their poses, into an addition.
+/// Decoded frames of a drive, with their poses, into an addition. The drive's mutex is held.
 Status collect(quern_lidar_drive& drive, lidar::Addition& addition) {
   const quern::Execution execution = drive.execution();
   quern::RunnerHandle runner(execution);
-  const std::lock_guard lock(drive.mutex);
+  // The drive may outlive the history, in whose memory this call runs.
+  const auto read = [&](std::uint64_t i) {
+    const MemoryScope scope(&drive.memory);
+    return drive.drive->read_coded(i);
+  };
   for (std::uint64_t i = 0; i < drive.drive->frames(); ++i) {
-    QUERN_ASSIGN_OR_RETURN(const auto coded, drive.drive->read_coded(i));
+    QUERN_ASSIGN_OR_RETURN(const auto coded, read(i));
     if (!coded.description.pose)
       return Status(StatusCode::invalid_argument, "frame {0} of the drive has no pose", static_cast<std::int64_t>(i));
     QUERN_ASSIGN_OR_RETURN(const auto cloud, lidar::decode_frame(coded.description, coded.scan,
@@ -49,7 +53,10 @@ Status collect(quern_lidar_drive& drive, lidar::Addition& addition) {
     if (cloud.kind != lidar::CoordinateKind::f32)
       return Status(StatusCode::invalid_argument, "frame {0} of the drive has no 32-bit coordinates in metres",
                     static_cast<std::int64_t>(i));
-    drive.drive->remember(i, coded.description, cloud);
+    {
+      const MemoryScope scope(&drive.memory);
+      drive.drive->remember(i, coded.description, cloud);
+    }
     QUERN_RETURN_IF_ERROR(addition.add(*coded.description.pose, lidar::unit_points(cloud.words)));
   }
   return {};
@@ -146,12 +153,16 @@ quern_status quern_lidar_history_add_drive(quern_lidar_history* history, quern_l
     QUERN_ASSIGN_OR_RETURN(const auto lock, lock_history());
     const std::uint64_t limit = history->given().memory_limit;
     lidar::Addition made(history->tiles->history().options().cell_units, limit == 0 ? UINT64_MAX : limit / 2);
-    if (const Status collected = collect(*drive, made); !collected.ok()) {
+    const auto collect_all = [&]() -> Status {
+      const std::lock_guard held(drive->mutex);
+      Status collected = collect(*drive, made);
+      if (collected.ok()) return collected;
       misses = drive->drive->misses_history();
       is_lost = misses && (drive->history == nullptr || lidar::is_lost(collected));
       if (misses && drive->history != nullptr) report.problem = drive->history->problem();
       return collected;
-    }
+    };
+    QUERN_RETURN_IF_ERROR(collect_all());
     const std::lock_guard guard(history->mutex);
     QUERN_ASSIGN_OR_RETURN(const auto added, made.publish(history->tiles->history(), report));
     if (addition == nullptr) return {};

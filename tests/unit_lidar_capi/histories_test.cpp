@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -204,6 +205,48 @@ TEST_F(LidarHistories, CallersMemory_IsUsedAndGivenBack) {
   EXPECT_GT(held, 0U);
   quern_lidar_history_destroy(history);
   EXPECT_EQ(held, 0U);
+}
+
+/// Memory that is overwritten when it is given back, and handed out no second time.
+struct Spoiled {
+  std::vector<void*> released;
+  ~Spoiled() {
+    for (void* const memory : released) std::free(memory);
+  }
+  quern_lidar_execution execution() {
+    quern_lidar_execution out = QUERN_LIDAR_EXECUTION_INIT;
+    out.allocator.user = this;
+    out.allocator.allocate = [](void*, std::size_t bytes, std::size_t alignment) -> void* {
+      return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    };
+    out.allocator.release = [](void* user, void* memory, std::size_t bytes, std::size_t) {
+      std::memset(memory, 0xDD, bytes);
+      static_cast<Spoiled*>(user)->released.push_back(memory);
+    };
+    return out;
+  }
+};
+
+TEST_F(LidarHistories, DrivesThatRememberFrames_OutliveCloudsAndHistories) {
+  ASSERT_EQ(write(path("a.qnl"), 1, nullptr), QUERN_OK) << problem_;
+  Spoiled spoiled;
+  const quern_lidar_execution execution = spoiled.execution();
+  quern_lidar_drive* drive = nullptr;
+  ASSERT_EQ(quern_lidar_drive_open(path("a.qnl").c_str(), &execution, &drive), QUERN_OK);
+  for (const std::uint64_t i : {1, 2, 1, 0}) {
+    quern_lidar_cloud* cloud = nullptr;
+    ASSERT_EQ(quern_lidar_drive_read(drive, i, &cloud), QUERN_OK) << quern_lidar_last_error();
+    quern_lidar_cloud_destroy(cloud);
+  }
+  ASSERT_EQ(quern_lidar_history_create(path("h").c_str(), nullptr), QUERN_OK);
+  quern_lidar_history* history = nullptr;
+  ASSERT_EQ(quern_lidar_history_open(path("h").c_str(), &execution, &history), QUERN_OK);
+  ASSERT_EQ(quern_lidar_history_add_drive(history, drive, nullptr), QUERN_OK) << quern_lidar_last_error();
+  quern_lidar_history_destroy(history);
+  quern_lidar_cloud* cloud = nullptr;
+  ASSERT_EQ(quern_lidar_drive_read(drive, 1, &cloud), QUERN_OK) << quern_lidar_last_error();
+  quern_lidar_cloud_destroy(cloud);
+  quern_lidar_drive_destroy(drive);
 }
 
 }  // namespace
