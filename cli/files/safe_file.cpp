@@ -197,7 +197,7 @@ mode_t mode_like(const std::string& input) {
   return (info.st_mode & 0666) | 0600;
 }
 
-void check_output(const std::string& input, const std::string& output, bool force) {
+void check_output(const std::string& input, const std::string& output, bool force, const char* option) {
   if (output == "-") return;
   struct stat to {};
   if (stat(output.c_str(), &to) != 0) return;
@@ -205,7 +205,7 @@ void check_output(const std::string& input, const std::string& output, bool forc
   struct stat from {};
   if (S_ISREG(to.st_mode) && input != "-" && stat(input.c_str(), &from) == 0 && from.st_dev == to.st_dev &&
       from.st_ino == to.st_ino)
-    fail(Exit::usage, output + ": input and output are the same file; name another with -o");
+    fail(Exit::usage, output + ": input and output are the same file; name another with " + option);
   if (S_ISREG(to.st_mode) && !force) fail_exists(output);
 }
 

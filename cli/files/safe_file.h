@@ -77,7 +77,8 @@ class ScopedUmask {
 mode_t mode_like(const std::string& input);
 
 /// Throws when `output` exists and may not be replaced, is the same file as `input`, or is a directory. "-" passes.
-void check_output(const std::string& input, const std::string& output, bool force);
+/// `option` is what the output was named with.
+void check_output(const std::string& input, const std::string& output, bool force, const char* option = "-o");
 
 /// Throws when binary data would go to a terminal.
 void check_stdout(bool force);

@@ -323,7 +323,11 @@ class FrameCoder {
 
 Exit run_lidar_compress(const LidarArgs& args) {
   const Scans scans(args.inputs, args);
-  for (const std::string& path : scans.files()) check_output(path, args.output, args.force);
+  std::vector<std::string> inputs = scans.files();
+  for (const auto& [name, path] : args.channels) inputs.push_back(path);
+  for (const std::string& path : inputs) check_output(path, args.output, args.force);
+  for (const std::string& path : {args.sensor, args.times, args.poses})
+    if (!path.empty()) check_output(path, args.output, args.force);
   if (args.output == "-") check_stdout(args.force);
   Execution execution;
   execution.threads = args.run.threads;
@@ -331,7 +335,7 @@ Exit run_lidar_compress(const LidarArgs& args) {
   RunnerHandle runner(execution);
   std::optional<SafeFile> file;
   if (args.output != "-")
-    file.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = least_mode(scans.files())});
+    file.emplace(args.output, SafeFile::Options{.replace = args.force, .mode = least_mode(inputs)});
   std::uint64_t output_bytes = 0;
   std::deque<Coded> frames;
   Totals totals;

@@ -1,7 +1,8 @@
 // Bags and arrays of images.
 #include "cli/lidar/outputs.h"
 
-#include <deque>
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include <unistd.h>
@@ -120,6 +121,33 @@ class ImageOutput final : public AllFrames {
   std::vector<Output> outputs_;
 };
 
+/// Whether two names are of one file, or of one that is to be made. What is there and no regular file, such as
+/// /dev/null, takes several outputs.
+bool is_same_output(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (std::filesystem::exists(a, error) && !std::filesystem::is_regular_file(a, error)) return false;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  std::error_code of_a, of_b;
+  const auto full_a = std::filesystem::weakly_canonical(std::filesystem::absolute(a, of_a), of_a);
+  const auto full_b = std::filesystem::weakly_canonical(std::filesystem::absolute(b, of_b), of_b);
+  return of_a || of_b ? a == b : full_a == full_b;
+}
+
+/// The images beside the ranges are outputs as -o is.
+void check_channels(const LidarArgs& args, const std::string& drive) {
+  std::vector<std::string> known = {args.output};
+  for (const auto& [name, path] : args.channels) {
+    if (path == "-")
+      fail(Exit::usage, fmt::format("--channel {}=-: images beside ranges are written to files; name one", name));
+    check_output(drive, path, args.force, "--channel");
+    for (const std::string& other : known)
+      if (is_same_output(other, path))
+        fail(Exit::usage,
+             fmt::format("--channel {}={}: is the same file as the output {}; name another", name, path, other));
+    known.push_back(path);
+  }
+}
+
 }  // namespace
 
 void fail_writing(const std::string& drive, std::uint64_t index, const lidar::FrameDescription& description,
@@ -139,6 +167,7 @@ std::unique_ptr<AllFrames> open_all_frames(const LidarArgs& args, const std::str
     fail(Exit::usage, fmt::format("-o {}: {} one file; name it, as in -o {}", args.output,
                                   is_bag ? "a bag is" : "range images are", is_bag ? "back.mcap" : "range.u32"));
   if (is_bag) return std::make_unique<BagOutput>(args, drive);
+  check_channels(args, drive);
   return std::make_unique<ImageOutput>(args, drive);
 }
 

@@ -238,6 +238,27 @@ class Images(CliTest):
                      "--channel", "signal=" + self.path("s.u16"))
         self.assertNotIn("b.u32", self.files())
 
+    def test_no_file_is_lost_to_another(self):
+        image = self.images(ranges(1))
+        channel = "r=" + self.images([i % 256 for i in range(ROWS * COLUMNS)], "r.u8", "B")
+        self.compress(image, "--channel", channel)
+        before = {name: read_bytes(self.path(name)) for name in self.files()}
+        for output in ("r.u8", "os.json", "range.u32"):
+            self.refused(1, "input and output are the same file", "lidar", "compress", image, "--sensor", self.sensor,
+                         "--channel", channel, "-f", "-o", self.path(output))
+        os.symlink(self.folder.name, self.path("link"))
+        back = ("lidar", "decompress", self.path("d.qnl"), "-f", "-o", self.path("b.u32"), "--channel")
+        self.refused(1, "name another with --channel", *back, "r=" + self.path("d.qnl"))
+        for other in ("b.u32", "./b.u32", "link/b.u32"):
+            self.refused(1, "is the same file as the output", *back, "r=" + self.path(other))
+        self.refused(1, "are written to files", *back, "r=-")
+        self.write("b.u8", b"old")
+        self.refused(2, "b.u8", "lidar", "decompress", self.path("d.qnl"), "-o", self.path("b.u32"), "--channel",
+                     "r=" + self.path("b.u8"))
+        os.remove(self.path("b.u8"))
+        os.remove(self.path("link"))
+        self.assertEqual({name: read_bytes(self.path(name)) for name in self.files()}, before)
+
     @unittest.skipUnless(os.path.exists(os.path.join(DATA, "ouster_os2128u1_sensor.json")), "no real images here")
     def test_real_images(self):
         base = os.path.join(DATA, "ouster_os2128u1_")
