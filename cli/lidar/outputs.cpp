@@ -11,6 +11,7 @@
 
 #include "cli/files/byte_streams.h"
 #include "cli/files/file_names.h"
+#include "cli/files/memory.h"
 #include "cli/files/safe_file.h"
 #include "lidar/bags/mcap_writer.h"
 #include "lidar/images/range_cloud.h"
@@ -47,14 +48,18 @@ class OneFile {
 class BagOutput final : public AllFrames {
  public:
   BagOutput(const LidarArgs& args, const std::string& drive)
-      : args_(args), drive_(drive), file_(args.output, args, drive), writer_(file_.sink()) {}
+      : args_(args),
+        drive_(drive),
+        most_bytes_(memory_limit(args.run) / 4),
+        file_(args.output, args, drive),
+        writer_(file_.sink()) {}
 
   void add(DecodedFrame frame, Vector<String>& left_out) override {
     const auto& time = frame.description->time_stamp;
     without_time_ += time ? 0 : 1;
     auto message =
         lidar::write_point_cloud2(frame.cloud, time.value_or(static_cast<std::int64_t>(frame.index) * kFrameNs),
-                                  args_.topic.empty() ? "/points" : args_.topic);
+                                  args_.topic.empty() ? "/points" : args_.topic, most_bytes_);
     if (!message.ok()) fail_writing(drive_, frame.index, *frame.description, message.status());
     left_out = message->left_out;
     file_.check_written(writer_.add(*message));
@@ -72,6 +77,7 @@ class BagOutput final : public AllFrames {
  private:
   const LidarArgs& args_;
   std::string drive_;
+  std::uint64_t most_bytes_;  ///< of a message: the writer holds it twice more, and packed
   OneFile file_;
   lidar::McapWriter writer_;
   std::uint64_t without_time_ = 0;
@@ -153,7 +159,8 @@ void check_channels(const LidarArgs& args, const std::string& drive) {
 void fail_writing(const std::string& drive, std::uint64_t index, const lidar::FrameDescription& description,
                   const Status& status) {
   const Phase phase = status.code() == StatusCode::corrupt ? Phase::decode : Phase::encode;
-  fail(exit_for(status, phase), fmt::format("{}: {}: {}", drive, frame_text(index, description), status.text()));
+  fail(exit_for(status, phase), fmt::format("{}: {}: {}{}", drive, frame_text(index, description), status.text(),
+                                            status.code() == StatusCode::memory_limit ? "; raise --memory" : ""));
 }
 
 std::unique_ptr<AllFrames> open_all_frames(const LidarArgs& args, const std::string& drive) {

@@ -28,10 +28,15 @@ const Json* find_member(const Json& json, const char* name) {
   return nullptr;
 }
 
+/// Parsed, JSON takes many times its bytes; metadata of sensors have some ten kilobytes.
+constexpr std::size_t kMostJsonBytes = std::size_t{16} << 20;
+
 class SensorJson {
  public:
   explicit SensorJson(const std::string& path) : path_(path) {
     const Mapping mapping = Mapping::of_file(path);
+    if (mapping.bytes().size() > kMostJsonBytes)
+      fail(Exit::io, path + ": has more than 16 MiB; name the metadata file of the sensor that made the images");
     json_ = Json::parse(mapping.bytes().begin(), mapping.bytes().end(), nullptr, false);
     if (!json_.is_object())
       fail(Exit::io, path + ": is no JSON object; name the metadata file of the sensor that made the images");

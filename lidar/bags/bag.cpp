@@ -36,10 +36,10 @@ std::string_view unquoted(std::string_view text) {
 }  // namespace
 
 std::size_t Bag::topic_at(std::string_view name, std::string_view type, std::string_view encoding) {
-  for (std::size_t i = 0; i < topics_.size(); ++i)
-    if (topics_[i].name == name && topics_[i].type == type && topics_[i].encoding == encoding) return i;
-  topics_.push_back({String(name), String(type), String(encoding), 0});
-  return topics_.size() - 1;
+  const auto [entry, is_new] =
+      numbers_.try_emplace(std::tuple(String(name), String(type), String(encoding)), topics_.size());
+  if (is_new) topics_.push_back({String(name), String(type), String(encoding), 0});
+  return entry->second;
 }
 
 BagFormat bag_format_of(std::span<const std::uint8_t> bytes) {

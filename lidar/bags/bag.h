@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include <quern/memory.h>
 #include <quern/status.h>
@@ -52,11 +54,16 @@ class Bag {
   virtual Result<BagMessage> read(std::size_t topic, std::uint64_t index) = 0;
 
  protected:
-  /// The topic of that name and type, which is added where it is not there.
+  /// The topic of that name and type, which is added where it is not there. Keeps each text twice.
   std::size_t topic_at(std::string_view name, std::string_view type, std::string_view encoding);
+  /// To be called before topics_ is sorted: topics are found no more.
+  void end_topics() { numbers_.clear(); }
 
   Vector<BagTopic> topics_;
   bool is_cut_ = false;
+
+ private:
+  std::map<std::tuple<String, String, String>, std::size_t> numbers_;  ///< of topics, by what they are
 };
 
 enum class BagFormat : std::uint8_t { none, mcap, sqlite, zstd };

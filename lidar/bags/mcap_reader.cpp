@@ -1,7 +1,7 @@
 // MCAP files, read from their first byte to their last: indexes, which may be missing or wrong, are not needed. A file
 // without its end, as a crash leaves it, is read up to its last whole record.
 #include <algorithm>
-#include <array>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -17,6 +17,8 @@ using mcap::Record;
 using mcap::Walk;
 
 constexpr std::uint32_t kNoChunk = UINT32_MAX;
+/// Chunks: topics that are read side by side, or threads that are a little ahead of others.
+constexpr std::size_t kMostRemembered = 4;
 
 Status corrupt(const char* what, std::uint64_t at) {
   return Status(StatusCode::corrupt, what, static_cast<std::int64_t>(at));
@@ -177,9 +179,11 @@ class McapBag final : public Bag {
     if (*schema != 0 && described == schemas_.end())
       return corrupt("the channel at byte {0} has a schema that is not there", record.offset);
     const std::string_view type = *schema == 0 ? std::string_view() : std::string_view(described->second.name);
+    // Before they are copied: many channels may share a type with a long name.
+    QUERN_RETURN_IF_ERROR(take_memory(bytes.size() + 2 * (topic->size() + type.size() + encoding->size())));
     channels_.emplace(*id, Channel{topic_at(*topic, type, *encoding), String(bytes)});
     places_.resize(topics_.size());
-    return take_memory(2 * bytes.size());
+    return {};
   }
 
   Status take_message(const Record& record, Reader& reader, std::uint32_t chunk) {
@@ -210,6 +214,7 @@ class McapBag final : public Bag {
 
   /// Names rising, and messages by time.
   void sort_topics() {
+    end_topics();
     Vector<std::size_t> order(topics_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -229,13 +234,18 @@ class McapBag final : public Bag {
     schemas_.clear();
   }
 
-  /// The records of a chunk; those of the last few are remembered.
+  /// The records of a chunk; those of the last few are remembered, as far as they fit into the limit together.
   Result<Shared> records_of(std::uint32_t chunk) {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, records] : remembered_)
-      if (records != nullptr && number == chunk) return records;
-    QUERN_ASSIGN_OR_RETURN(const Shared records, unpack(chunks_[chunk]));
-    remembered_[next_++ % remembered_.size()] = {chunk, records};
+      if (number == chunk) return records;
+    QUERN_ASSIGN_OR_RETURN(Shared records, unpack(chunks_[chunk]));
+    remembered_bytes_ += records->size();
+    remembered_.emplace_back(chunk, records);
+    while (remembered_.size() > kMostRemembered || (remembered_.size() > 1 && remembered_bytes_ > limits_.most_bytes)) {
+      remembered_bytes_ -= remembered_.front().second->size();
+      remembered_.pop_front();
+    }
     return records;
   }
 
@@ -247,8 +257,8 @@ class McapBag final : public Bag {
   Vector<Chunk> chunks_;
   Vector<Vector<Place>> places_;  ///< by topic
   std::mutex mutex_;              ///< of what follows
-  std::array<std::pair<std::uint32_t, Shared>, 4> remembered_{};
-  std::size_t next_ = 0;
+  std::deque<std::pair<std::uint32_t, Shared>> remembered_;
+  std::uint64_t remembered_bytes_ = 0;
 };
 
 }  // namespace

@@ -147,12 +147,13 @@ Status McapWriter::write_chunk() {
   Vector<std::uint8_t> packed(ZSTD_compressBound(records_.size()));
   QUERN_ASSIGN_OR_RETURN(const std::size_t packed_bytes, zstd_pack(records_, kLevel, packed));
   ChunkIndex index;
+  index.first_time = UINT64_MAX;
   for (const Channel& channel : channels_)
     for (const Entry& entry : channel.entries) {
-      const bool is_first = index.last_time == 0 && index.first_time == 0;
-      index.first_time = is_first ? entry.log_time : std::min(index.first_time, entry.log_time);
+      index.first_time = std::min(index.first_time, entry.log_time);
       index.last_time = std::max(index.last_time, entry.log_time);
     }
+  index.first_time = std::min(index.first_time, index.last_time);  // without messages both are 0
   Vector<std::uint8_t> out;
   append_record(
       mcap::kChunk,

@@ -89,6 +89,10 @@ Result<Message> parse(std::span<const std::uint8_t> bytes) {
 
 /// Whether points, fields and data fit together.
 Status check(const Message& message) {
+  // Layouts of messages without points are stored, too.
+  if (message.point_step > kMostPointStep)
+    return Status(StatusCode::unsupported, "a point of the message has {0} bytes; {1} are read at most",
+                  static_cast<std::int64_t>(message.point_step), static_cast<std::int64_t>(kMostPointStep));
   for (std::size_t i = 0; i < message.fields.size(); ++i) {
     const Field& field = message.fields[i];
     if (field.offset + field.count * dtype_bytes(field.type) > message.point_step)
@@ -97,9 +101,6 @@ Status check(const Message& message) {
   }
   if (message.points() == 0) return {};
   if (message.point_step == 0) return corrupt("the points of the message have no bytes");
-  if (message.point_step > kMostPointStep)
-    return Status(StatusCode::unsupported, "a point of the message has {0} bytes; {1} are read at most",
-                  static_cast<std::int64_t>(message.point_step), static_cast<std::int64_t>(kMostPointStep));
   const std::uint64_t row = message.width * message.point_step;
   // Of one row some drivers leave the step of rows 0.
   if (message.height > 1 && message.row_step < row)
@@ -138,6 +139,10 @@ Result<Elements> elements_of(const Message& message) {
     for (std::uint64_t e = 0; e < field.count; ++e) {
       RawField element{field.name, field.type, field.offset + e * dtype_bytes(field.type)};
       if (field.count > 1) element.name.append("_").append(std::to_string(e));
+      if (!is_column_name(element.name))
+        return Status(StatusCode::unsupported,
+                      "a field of {0} elements has a name of {1} bytes, too long to number them",
+                      static_cast<std::int64_t>(field.count), static_cast<std::int64_t>(field.name.size()));
       out.fields.push_back(std::move(element));
     }
   }
@@ -200,9 +205,9 @@ Result<MessageCloud> read_point_cloud2(std::span<const std::uint8_t> bytes, std:
   MessageLayout layout;
   layout.topic = topic.substr(0, kMaxTopicBytes);
   layout.frame_id = message.frame_id;
-  layout.log_delay = log_time - message.stamp;
+  if (__builtin_sub_overflow(log_time, message.stamp, &layout.log_delay)) layout.log_delay = 0;
   layout.is_dense = message.is_dense;
-  layout.point_step = std::min(message.point_step, kMostPointStep);
+  layout.point_step = message.point_step;
   layout.places = std::move(elements.places);
   out.cloud.file_header = write_layout(layout);
   return out;
@@ -212,7 +217,11 @@ void drop_attributes(PointCloud& cloud) {
   cloud.columns.clear();
   const auto layout = read_layout(cloud.file_header);
   cloud.file_header.clear();
-  if (cloud.format != FileFormat::point_cloud2 || !layout.ok()) return;
+  if (cloud.format != FileFormat::point_cloud2) return;
+  if (!layout.ok()) {
+    cloud.format = FileFormat::unknown;
+    return;
+  }
   MessageLayout kept = *layout;
   kept.point_step = 0;
   kept.places.clear();
@@ -311,7 +320,8 @@ bool all_finite(const PointCloud& cloud) {
 
 }  // namespace
 
-Result<WrittenMessage> write_point_cloud2(const PointCloud& cloud, std::int64_t stamp, std::string_view topic) {
+Result<WrittenMessage> write_point_cloud2(const PointCloud& cloud, std::int64_t stamp, std::string_view topic,
+                                          std::uint64_t most_bytes) {
   WrittenMessage out;
   if (stamp / kBillion < INT32_MIN || stamp / kBillion > INT32_MAX)
     return Status(StatusCode::unsupported, "the time of the frame is beyond what a message holds (the year 2038)");
@@ -332,6 +342,10 @@ Result<WrittenMessage> write_point_cloud2(const PointCloud& cloud, std::int64_t 
   }
   if (layout.point_step != 0 && cloud.points() > UINT32_MAX / layout.point_step)
     return Status(StatusCode::unsupported, "the points of the frame take 4 GiB or more, above what a message holds");
+  // A stored layout may ask for far more bytes a point than the frame has.
+  if (layout.point_step != 0 && cloud.points() > most_bytes / layout.point_step)
+    return Status(StatusCode::memory_limit, "the message of the frame has {0} bytes a point, which need more than {1}",
+                  static_cast<std::int64_t>(layout.point_step), static_cast<std::int64_t>(most_bytes));
   const std::uint64_t row_bytes = elements.back().offset + dtype_bytes(elements.back().type);
   write_message(cloud, layout, fields, layout.point_step, stamp, row_bytes, out.bytes);
   out.topic = layout.topic;

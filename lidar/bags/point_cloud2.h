@@ -35,7 +35,9 @@ struct WrittenMessage {
 
 /// The message of a cloud and its time. A cloud of a message has fields where it had them, and its topic; another has
 /// `topic`, and its fields one behind the other. Fails with `unsupported` for stamps that no message holds and points
-/// of 4 GiB or more, with `corrupt` where the cloud's layout is damaged.
-Result<WrittenMessage> write_point_cloud2(const PointCloud& cloud, std::int64_t stamp, std::string_view topic);
+/// of 4 GiB or more, with `corrupt` where the cloud's layout is damaged, with `memory_limit` where the message's points
+/// need more than `most_bytes`.
+Result<WrittenMessage> write_point_cloud2(const PointCloud& cloud, std::int64_t stamp, std::string_view topic,
+                                          std::uint64_t most_bytes = UINT64_MAX);
 
 }  // namespace quern::lidar

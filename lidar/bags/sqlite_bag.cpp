@@ -1,13 +1,17 @@
 // Bags of rosbag2 in SQLite databases, and messages that it packed one by one.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "lidar/bags/bag.h"
 #include "lidar/bags/expand.h"
+#include "lidar/bags/message_layout.h"
 
 #ifdef QUERN_HAVE_SQLITE
 #include <sqlite3.h>
@@ -20,7 +24,15 @@ namespace {
 
 Status damaged() { return Status(StatusCode::corrupt, "the database of the bag is damaged, or no bag of rosbag2"); }
 
-Status status_of(int code) {
+/// Far more than a robot has.
+constexpr std::size_t kMostTopics = 4096;
+
+Status status_of(int extended) {
+  const int code = extended & 0xFF;
+  if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+    return Status(StatusCode::io_error, "another program writes the bag; try again when it is done");
+  if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_PERM)
+    return Status(StatusCode::io_error, "the database of the bag cannot be read");
   if (code == SQLITE_NOMEM) return Status(StatusCode::out_of_memory, "out of memory");
   if (code == SQLITE_TOOBIG) return Status(StatusCode::memory_limit, "a message of the bag is above the limit");
   return damaged();
@@ -71,9 +83,11 @@ class SqliteBag final : public Bag {
   Status open() {
     restrict_database(database_.get(), limits_);
     QUERN_RETURN_IF_ERROR(check_tables());
+    for (const char* const columns : {"PRAGMA table_xinfo(topics)", "PRAGMA table_xinfo(messages)"})
+      QUERN_RETURN_IF_ERROR(check_columns(columns));
     QUERN_RETURN_IF_ERROR(read_topics());
     QUERN_RETURN_IF_ERROR(read_messages());
-    QUERN_ASSIGN_OR_RETURN(data_, prepare(database_.get(), "SELECT data FROM messages WHERE id = ?1"));
+    QUERN_ASSIGN_OR_RETURN(data_, prepare(database_.get(), "SELECT data FROM messages WHERE rowid = ?1"));
     return {};
   }
 
@@ -126,54 +140,80 @@ class SqliteBag final : public Bag {
     return found == 2 ? Status() : damaged();
   }
 
-  Status read_topics() {
-    QUERN_ASSIGN_OR_RETURN(
-        const Statement rows,
-        prepare(database_.get(),
-                "SELECT t.id, t.name, t.type, t.serialization_format, "
-                "(SELECT COUNT(*) FROM messages m WHERE m.topic_id = t.id) FROM topics t ORDER BY t.name"));
-    return for_each_row(rows.get(), [&]() -> Status {
-      const std::size_t at = topic_at(text_of(rows.get(), 1), text_of(rows.get(), 2), text_of(rows.get(), 3));
-      topics_[at].messages += static_cast<std::uint64_t>(sqlite3_column_int64(rows.get(), 4));
-      ids_.emplace_back(sqlite3_column_int64(rows.get(), 0), at);
-      if (ids_.size() > 100'000) return damaged();
-      return {};
-    });
+  /// Columns that are computed could grow out of a few bytes.
+  Status check_columns(const char* pragma) const {
+    constexpr int kHidden = 6;
+    QUERN_ASSIGN_OR_RETURN(const Statement columns, prepare(database_.get(), pragma));
+    return for_each_row(columns.get(),
+                        [&] { return sqlite3_column_int(columns.get(), kHidden) == 0 ? Status() : damaged(); });
   }
 
+  Status take_memory(std::uint64_t bytes) {
+    index_bytes_ += bytes;
+    if (index_bytes_ <= limits_.most_bytes) return {};
+    return Status(StatusCode::memory_limit, "the bag has more messages than fit into {0} bytes",
+                  static_cast<std::int64_t>(limits_.most_bytes));
+  }
+
+  /// Sorted by name.
+  Status read_topics() {
+    QUERN_ASSIGN_OR_RETURN(const Statement rows,
+                           prepare(database_.get(), "SELECT id, name, type, serialization_format FROM topics"));
+    struct Row {
+      std::int64_t id = 0;
+      String name, type, encoding;
+    };
+    Vector<Row> found;
+    const auto take = [&]() -> Status {
+      if (found.size() == kMostTopics)
+        return Status(StatusCode::unsupported, "the bag has more than {0} topics",
+                      static_cast<std::int64_t>(kMostTopics));
+      const std::array<std::string_view, 3> texts = {text_of(rows.get(), 1), text_of(rows.get(), 2),
+                                                     text_of(rows.get(), 3)};
+      for (const std::string_view text : texts) {
+        if (text.size() > kMaxTopicBytes)
+          return Status(StatusCode::unsupported, "name, type or encoding of a topic have more than {0} bytes",
+                        static_cast<std::int64_t>(kMaxTopicBytes));
+        QUERN_RETURN_IF_ERROR(take_memory(2 * text.size()));
+      }
+      found.push_back({sqlite3_column_int64(rows.get(), 0), String(texts[0]), String(texts[1]), String(texts[2])});
+      return {};
+    };
+    QUERN_RETURN_IF_ERROR(for_each_row(rows.get(), take));
+    std::stable_sort(found.begin(), found.end(), [](const Row& a, const Row& b) { return a.name < b.name; });
+    for (const Row& row : found) numbers_.try_emplace(row.id, topic_at(row.name, row.type, row.encoding));
+    end_topics();
+    return {};
+  }
+
+  /// All in one scan: a scan for each topic would take topics x messages steps.
   Status read_messages() {
     places_.resize(topics_.size());
-    QUERN_ASSIGN_OR_RETURN(
-        const Statement rows,
-        prepare(database_.get(), "SELECT id, timestamp FROM messages WHERE topic_id = ?1 ORDER BY id"));
-    std::uint64_t bytes = 0;
-    for (const auto& [id, topic] : ids_) {
-      if (!topics_[topic].has_clouds()) continue;
-      Vector<Place>& places = places_[topic];
-      sqlite3_reset(rows.get());
-      sqlite3_bind_int64(rows.get(), 1, id);
-      QUERN_RETURN_IF_ERROR(for_each_row(rows.get(), [&]() -> Status {
-        bytes += sizeof(Place);
-        if (bytes > limits_.most_bytes)
-          return Status(StatusCode::memory_limit, "the bag has more messages than fit into {0} bytes",
-                        static_cast<std::int64_t>(limits_.most_bytes));
-        places.push_back({sqlite3_column_int64(rows.get(), 1), sqlite3_column_int64(rows.get(), 0)});
-        return {};
-      }));
-    }
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      std::stable_sort(places_[i].begin(), places_[i].end(),
+    QUERN_ASSIGN_OR_RETURN(const Statement rows,
+                           prepare(database_.get(), "SELECT rowid, topic_id, timestamp FROM messages ORDER BY rowid"));
+    const auto take = [&]() -> Status {
+      const auto number = numbers_.find(sqlite3_column_int64(rows.get(), 1));
+      if (number == numbers_.end()) return {};
+      BagTopic& topic = topics_[number->second];
+      ++topic.messages;
+      if (!topic.has_clouds()) return {};
+      QUERN_RETURN_IF_ERROR(take_memory(sizeof(Place)));
+      places_[number->second].push_back({sqlite3_column_int64(rows.get(), 2), sqlite3_column_int64(rows.get(), 0)});
+      return {};
+    };
+    QUERN_RETURN_IF_ERROR(for_each_row(rows.get(), take));
+    for (Vector<Place>& places : places_)
+      std::stable_sort(places.begin(), places.end(),
                        [](const Place& a, const Place& b) { return a.log_time < b.log_time; });
-      if (topics_[i].has_clouds()) topics_[i].messages = places_[i].size();
-    }
     return {};
   }
 
   Database database_;
   BagLimits limits_;
-  Vector<std::pair<std::int64_t, std::size_t>> ids_;  ///< of the file, and places in topics_
-  Vector<Vector<Place>> places_;                      ///< by topic
-  std::mutex mutex_;                                  ///< of the statement
+  std::uint64_t index_bytes_ = 0;
+  std::unordered_map<std::int64_t, std::size_t> numbers_;  ///< in topics_, by id of the file
+  Vector<Vector<Place>> places_;                           ///< by topic
+  std::mutex mutex_;                                       ///< of the statement
   Statement data_;
 };
 
@@ -206,17 +246,40 @@ std::string uri_of(const char* path, const char* query) {
   return out + query;
 }
 
+/// Whether a log of writes lies beside the database: what it holds is part of the bag.
+bool has_log(const char* path) {
+  std::error_code error;
+  std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) real = path;
+  for (const char* const ending : {"-wal", "-journal"}) {
+    const auto bytes = std::filesystem::file_size(real.string() + ending, error);
+    if (!error && bytes != 0) return true;
+  }
+  return false;
+}
+
+/// The code of the first read, which finds logs and locks.
+int first_read(sqlite3* database) {
+  return sqlite3_exec(database, "SELECT COUNT(*) FROM sqlite_schema", nullptr, nullptr, nullptr) & 0xFF;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Bag>> open_sqlite_bag(const char* path, const BagLimits& limits) {
   QUERN_ASSIGN_OR_RETURN(Database database,
                          open_name(uri_of(path, "?mode=ro"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI));
-  auto bag = open_database(std::move(database), limits);
-  if (bag.ok() || bag.status().code() == StatusCode::memory_limit) return bag;
-  // A bag with a log of writes needs a folder that can be written; without one it is read as it lies there.
-  auto still = open_name(uri_of(path, "?mode=ro&immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-  if (still.ok()) return open_database(std::move(still).value(), limits);
-  return bag;
+  const int code = first_read(database.get());
+  if (code != SQLITE_CANTOPEN && code != SQLITE_READONLY) return open_database(std::move(database), limits);
+  // A bag that is kept with a log of writes needs a folder that can be written. Only where the log is empty is the
+  // file alone the whole bag.
+  if (has_log(path))
+    return Status(
+        StatusCode::io_error,
+        "a log of writes lies beside the bag, and its folder cannot be written; copy the bag with its -wal or "
+        "-journal file to a folder that can be written");
+  QUERN_ASSIGN_OR_RETURN(Database still,
+                         open_name(uri_of(path, "?mode=ro&immutable=1"), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI));
+  return open_database(std::move(still), limits);
 }
 
 Result<std::unique_ptr<Bag>> open_sqlite_bag(Vector<std::uint8_t> file, const BagLimits& limits) {

@@ -162,6 +162,15 @@ class Bags(CliTest):
             self.assertEqual(pcd_points(read_bytes(self.path("one.pcd"))), made)
             self.assertIn(b"WIDTH 10\nHEIGHT 4\n", read_bytes(self.path("one.pcd")))
 
+    def make_tables(self, base):
+        base.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, "
+                     "serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL)")
+        base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, "
+                     "timestamp INTEGER NOT NULL, data BLOB NOT NULL)")
+        base.execute("INSERT INTO topics VALUES(1, '/points', ?, 'cdr', '')", (CLOUD,))
+        base.execute("INSERT INTO topics VALUES(2, '/tf', 'tf2_msgs/msg/TFMessage', 'cdr', '')")
+        base.commit()
+
     def test_databases_and_folders(self):
         messages = [Message(points(40, i), STAMP + i * SECOND) for i in range(4)]
         folder = self.path("bag")
@@ -169,12 +178,7 @@ class Bags(CliTest):
         for part in range(2):
             base = sqlite3.connect(os.path.join(folder, "bag_%d.db3" % part))
             base.execute("PRAGMA journal_mode=WAL" if part == 0 else "PRAGMA page_size=1024")
-            base.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, "
-                         "serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL)")
-            base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL, "
-                         "timestamp INTEGER NOT NULL, data BLOB NOT NULL)")
-            base.execute("INSERT INTO topics VALUES(1, '/points', ?, 'cdr', '')", (CLOUD,))
-            base.execute("INSERT INTO topics VALUES(2, '/tf', 'tf2_msgs/msg/TFMessage', 'cdr', '')")
+            self.make_tables(base)
             for i in (2 * part + 1, 2 * part):
                 base.execute("INSERT INTO messages(topic_id, timestamp, data) VALUES(1, ?, ?)",
                              (STAMP + 7 + i, messages[i].bytes()))
@@ -326,6 +330,59 @@ class Bags(CliTest):
         base.commit()
         base.close()
         self.refused(2, "no bag of rosbag2", "lidar", "compress", self.path("view.db3"), "-o", self.path("d.qnl"))
+        for name, topics, rows, part in (
+                ("grown.db3", "topics(id, type, serialization_format, n TEXT, name TEXT GENERATED ALWAYS AS "
+                 "(printf('%.*c', 50000000, 'a') || id) VIRTUAL)",
+                 "topics(id, type, serialization_format) VALUES(1, 'x', 'cdr')", "no bag of rosbag2"),
+                ("long.db3", "topics(id, name, type, serialization_format)",
+                 "topics VALUES(1, printf('%.*c', 5000, 'a'), 'x', 'cdr')", "more than 1024 bytes"),
+                ("many.db3", "topics(id, name, type, serialization_format)",
+                 "topics WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5000) "
+                 "SELECT n, 't' || n, 'x', 'cdr' FROM r", "more than 4096 topics")):
+            base = sqlite3.connect(self.path(name))
+            base.execute("CREATE TABLE " + topics)
+            base.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id, timestamp, data)")
+            base.execute("INSERT INTO " + rows)
+            base.commit()
+            base.close()
+            self.refused(2, part, "lidar", "compress", self.path(name), "-o", self.path("d.qnl"))
+
+    def test_a_log_of_writes_is_part_of_the_bag(self):
+        base = sqlite3.connect(self.path("live.db3"))
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA wal_autocheckpoint=0")
+        self.make_tables(base)
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        for i in range(2):
+            base.execute("INSERT INTO messages(topic_id, timestamp, data) VALUES(1, ?, ?)",
+                         (STAMP + i, Message(points(40, i)).bytes()))
+            base.commit()
+        # As after a crash: both files, and nobody who has them open.
+        os.mkdir(self.path("copy"))
+        for name in ("live.db3", "live.db3-wal"):
+            shutil.copy(self.path(name), self.path("copy"))
+        base.close()
+        bag = os.path.join(self.path("copy"), "live.db3")
+        os.chmod(bag, 0o444)
+        told = self.json(self.ok("lidar", "compress", bag, "-o", self.path("d.qnl"), "-f", "-q", "--json"))
+        self.assertEqual(told["frames"], 2)
+        # A name that is taken keeps SQLite from what it needs to read the log.
+        for name in os.listdir(self.path("copy")):
+            if name.endswith("-shm"):
+                os.remove(os.path.join(self.path("copy"), name))
+        os.mkdir(bag + "-shm")
+        self.refused(2, "copy the bag with its -wal", "lidar", "compress", bag, "-o", self.path("d.qnl"), "-f")
+        os.remove(bag + "-wal")
+        self.refused(2, "the topic has no messages", "lidar", "compress", bag, "-o", self.path("d.qnl"), "-f", "-q")
+
+    def test_a_bag_that_is_being_written(self):
+        base = sqlite3.connect(self.path("busy.db3"))
+        self.make_tables(base)
+        base.commit()
+        base.execute("BEGIN EXCLUSIVE")
+        self.refused(2, "another program writes the bag", "lidar", "compress", self.path("busy.db3"), "-o",
+                     self.path("d.qnl"))
+        base.close()
 
     def test_metadata_that_leads_elsewhere(self):
         folder = self.path("bag")

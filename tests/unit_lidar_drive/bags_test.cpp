@@ -9,6 +9,7 @@
 
 #include "lidar/bags/bag.h"
 #include "lidar/bags/cdr.h"
+#include "lidar/bags/mcap_format.h"
 #include "lidar/bags/mcap_writer.h"
 #include "lidar/bags/message_layout.h"
 #include "lidar/bags/point_cloud2.h"
@@ -156,6 +157,8 @@ TEST(PointCloud2_WhatDoesNotFitTogether_IsRefused, OneMemberAtATime) {
   made.point_step = 100'000;
   made.height = 1;
   refused(made, StatusCode::unsupported);
+  made.width = 0;  // without points, too: the layout is stored
+  refused(made, StatusCode::unsupported);
 }
 
 TEST(PointCloud2_CutAndChanged_IsCloudOrStatus, EveryLength) {
@@ -204,6 +207,22 @@ TEST(PointCloud2_DamagedLayout_IsRefused, BytesOfADrive) {
   layout.places.back() = {0, 18, 1};
   cloud.file_header = write_layout(layout);
   EXPECT_EQ(write_point_cloud2(cloud, 0, "/x").status().code(), StatusCode::corrupt);
+  layout.places.pop_back();
+  layout.point_step = kMostPointStep;
+  cloud.file_header = write_layout(layout);
+  EXPECT_TRUE(write_point_cloud2(cloud, 0, "/x", 6 * kMostPointStep).ok());
+  EXPECT_EQ(write_point_cloud2(cloud, 0, "/x", 6 * kMostPointStep - 1).status().code(), StatusCode::memory_limit);
+  cloud.file_header.clear();
+  drop_attributes(cloud);
+  EXPECT_TRUE(write_point_cloud2(cloud, 0, "/x").ok());
+}
+
+TEST(PointCloud2_TimesFarApart_HaveNoDelay, BothEnds) {
+  for (const std::int64_t log_time : {INT64_MIN, INT64_MAX}) {
+    const auto read = read_point_cloud2(message_of({}), "/points", log_time);
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(read_layout(read->cloud.file_header)->log_delay, 0);
+  }
 }
 
 Vector<std::uint8_t> mcap_of(int messages) {
@@ -234,6 +253,28 @@ TEST(Mcap_Written_IsReadInOrderOfTime, TwoTopics) {
     last = message->log_time;
     const auto expected = message_of({});
     EXPECT_TRUE(std::equal(message->bytes.begin(), message->bytes.end(), expected.begin(), expected.end()));
+  }
+}
+
+/// First and last time of each chunk, by its record and by its index.
+TEST(Mcap_IndexOfChunks_BeginsWithTheFirstMessage, TimesFromZero) {
+  for (const std::int64_t first : {INT64_C(0), INT64_C(5)}) {
+    Vector<std::uint8_t> out;
+    VectorSink sink(out);
+    McapWriter writer(sink);
+    for (const std::int64_t time : {first, INT64_C(100)})
+      ASSERT_TRUE(writer.add({message_of({}), "/a", time, {}}).ok());
+    ASSERT_TRUE(writer.finish().ok());
+    mcap::Walk walk(out, mcap::kMagic.size());
+    int found = 0;
+    while (const auto record = walk.next()) {
+      if (record->opcode != mcap::kChunk && record->opcode != mcap::kChunkIndex) continue;
+      ++found;
+      Reader reader(record->content);
+      EXPECT_EQ(*reader.u64(), static_cast<std::uint64_t>(first));
+      EXPECT_EQ(*reader.u64(), 100U);
+    }
+    EXPECT_EQ(found, 2);
   }
 }
 
