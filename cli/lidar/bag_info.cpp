@@ -15,9 +15,10 @@ struct FirstScan {
 };
 
 std::optional<FirstScan> first_scan(BagFile& file, std::size_t number) {
-  const lidar::BagTopic& topic = file.bag().topics()[number];
+  const lidar::BagTopic& topic = file.topics()[number];
   if (!topic.has_clouds() || topic.encoding != "cdr" || topic.messages == 0) return std::nullopt;
-  const auto message = file.bag().read(number, 0);
+  const auto bag = file.open();
+  const auto message = bag->read(number, 0);
   const auto read = message.ok() ? lidar::read_point_cloud2(message->bytes, topic.name, message->log_time)
                                  : Result<lidar::MessageCloud>(message.status());
   if (!read.ok())
@@ -38,8 +39,8 @@ void tell_file(const std::string& path, const LidarArgs& args) {
   BagFile file(path, args.run);
   Json topics = Json::array();
   std::string text = path + "\n";
-  for (std::size_t i = 0; i < file.bag().topics().size(); ++i) {
-    const lidar::BagTopic& topic = file.bag().topics()[i];
+  for (std::size_t i = 0; i < file.topics().size(); ++i) {
+    const lidar::BagTopic& topic = file.topics()[i];
     const auto first = first_scan(file, i);
     topics.push_back(Json{{"name", plain(topic.name)},
                           {"type", plain(topic.type)},
@@ -52,7 +53,7 @@ void tell_file(const std::string& path, const LidarArgs& args) {
     if (first) text += fmt::format("    the first: {} points, {}\n", first->points, first->fields);
   }
   if (args.run.json) {
-    print_json(Json{{"input", path}, {"whole", !file.bag().is_cut()}, {"topics", topics}, {"version", QUERN_VERSION}});
+    print_json(Json{{"input", path}, {"whole", !file.is_cut()}, {"topics", topics}, {"version", QUERN_VERSION}});
   } else {
     print_text(text);
   }

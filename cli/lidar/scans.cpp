@@ -81,38 +81,65 @@ bool is_bag_file(const std::string& path) {
   return lidar::bag_format_of(Mapping::of_file(path).bytes()) != lidar::BagFormat::none;
 }
 
-struct BagFile::Bytes {
+namespace {
+
+/// A bag and what it lies in, which is destroyed after it.
+struct OpenFile {
   Mapping mapping;
   Vector<std::uint8_t> unpacked;
+  std::unique_ptr<lidar::Bag> bag;
 };
 
-BagFile::~BagFile() = default;
-
-BagFile::BagFile(const std::string& path, const RunArgs& run) : path_(path), bytes_(std::make_unique<Bytes>()) {
-  bytes_->mapping = Mapping::of_file(path);
+std::shared_ptr<lidar::Bag> open_bag_file(const std::string& path, const RunArgs& run) {
+  auto out = std::make_shared<OpenFile>();
+  out->mapping = Mapping::of_file(path);
   const lidar::BagLimits limits{memory_limit(run) / 4};
-  std::span<const std::uint8_t> bytes = bytes_->mapping.bytes();
+  std::span<const std::uint8_t> bytes = out->mapping.bytes();
   auto format = lidar::bag_format_of(bytes);
   const bool is_packed = format == lidar::BagFormat::zstd;
   if (is_packed) {
     auto unpacked = lidar::unpack_bag(bytes, limits);
     if (!unpacked.ok()) fail_input(path, unpacked.status());
-    bytes_->unpacked = std::move(unpacked).value();
-    bytes = bytes_->unpacked;
+    out->unpacked = std::move(unpacked).value();
+    bytes = out->unpacked;
     format = lidar::bag_format_of(bytes);
   }
   const auto open = [&]() -> Result<std::unique_ptr<lidar::Bag>> {
     if (format == lidar::BagFormat::mcap) return lidar::open_mcap(bytes, limits);
     if (format == lidar::BagFormat::sqlite && is_packed)
-      return lidar::open_sqlite_bag(std::move(bytes_->unpacked), limits);
+      return lidar::open_sqlite_bag(std::move(out->unpacked), limits);
     if (format == lidar::BagFormat::sqlite) return lidar::open_sqlite_bag(path.c_str(), limits);
     return Status(StatusCode::unsupported, "this is no bag of ROS 2: neither an MCAP file nor an SQLite database");
   };
   auto opened = open();
   if (!opened.ok()) fail_input(path, opened.status());
-  bag_ = std::move(opened).value();
-  if (bag_->is_cut() && !run.quiet)
-    print_note(path + ": the file has no end, as after a crash; what is whole of it is read");
+  out->bag = std::move(opened).value();
+  lidar::Bag* const bag = out->bag.get();
+  return {std::move(out), bag};
+}
+
+bool is_same_list(const Vector<lidar::BagTopic>& a, const Vector<lidar::BagTopic>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.name == y.name && x.type == y.type && x.encoding == y.encoding && x.messages == y.messages;
+  });
+}
+
+}  // namespace
+
+BagFile::BagFile(const std::string& path, const RunArgs& run) : path_(path), run_(run) {
+  bag_ = open_bag_file(path, run);
+  topics_ = bag_->topics();
+  is_cut_ = bag_->is_cut();
+  if (is_cut_ && !run.quiet) print_note(path + ": the file has no end, as after a crash; what is whole of it is read");
+}
+
+std::shared_ptr<lidar::Bag> BagFile::open() {
+  if (bag_ != nullptr) return bag_;
+  auto bag = open_bag_file(path_, run_);
+  if (!is_same_list(bag->topics(), topics_))
+    fail(Exit::io, path_ + ": the bag was changed while it was read; try again when nobody writes it");
+  bag_ = std::move(bag);
+  return bag_;
 }
 
 std::vector<std::string> scan_files(const std::vector<std::string>& inputs) {
@@ -138,7 +165,9 @@ Scans::Scans(const std::vector<std::string>& inputs, const LidarArgs& args) : ar
     if (!args.sensor.empty()) {
       source.images = std::make_unique<RangeFiles>(path, args);
     } else if (is_bag_file(path)) {
+      if (open_ != nullptr) open_->close();
       source.bag = std::make_unique<BagFile>(path, args.run);
+      open_ = source.bag.get();
     }
   }
   choose_topics();
@@ -152,7 +181,7 @@ Scans::Scans(const std::vector<std::string>& inputs, const LidarArgs& args) : ar
 std::uint64_t Scans::Source::scans() const {
   if (images != nullptr) return images->size();
   if (bag == nullptr) return 1;
-  return topic ? bag->bag().topics()[*topic].messages : 0;
+  return topic ? bag->topics()[*topic].messages : 0;
 }
 
 void Scans::choose_topics() {
@@ -162,7 +191,7 @@ void Scans::choose_topics() {
   for (const Source& source : sources_) {
     if (source.bag == nullptr) continue;
     if (first == nullptr) first = &source.bag->path();
-    for (const lidar::BagTopic& topic : source.bag->bag().topics()) {
+    for (const lidar::BagTopic& topic : source.bag->topics()) {
       all.push_back(&topic);
       if (topic.has_clouds()) known[plain(topic.name)] += topic.messages;
     }
@@ -183,7 +212,7 @@ void Scans::choose_topics() {
                                   lidar::kPointCloud2, list));
   for (Source& source : sources_) {
     if (source.bag == nullptr) continue;
-    const auto& topics = source.bag->bag().topics();
+    const auto& topics = source.bag->topics();
     for (std::size_t i = 0; i < topics.size(); ++i) {
       if (!topics[i].has_clouds() || plain(topics[i].name) != chosen) continue;
       if (topics[i].encoding != "cdr")
@@ -199,8 +228,8 @@ std::string Scans::label(std::size_t i) const {
   const Source& source = sources_[place.file];
   if (source.images != nullptr) return fmt::format("{}: image {}", files_[place.file], place.number);
   if (source.bag == nullptr) return files_[place.file];
-  return fmt::format("{}: topic {}: message {}", files_[place.file],
-                     plain(source.bag->bag().topics()[*source.topic].name), place.number);
+  return fmt::format("{}: topic {}: message {}", files_[place.file], plain(source.bag->topics()[*source.topic].name),
+                     place.number);
 }
 
 std::string Scans::frame_name(std::size_t i) const {
@@ -211,6 +240,13 @@ std::string Scans::frame_name(std::size_t i) const {
   if (dot != std::string::npos && dot > 0 && lidar::format_of_name(name) != lidar::FileFormat::unknown)
     name.resize(dot);
   return plain(lidar::frame_name_of(name));
+}
+
+std::shared_ptr<lidar::Bag> Scans::open_bag(const Source& source) const {
+  const std::lock_guard lock(mutex_);
+  if (open_ != source.bag.get()) open_->close();
+  open_ = source.bag.get();
+  return open_->open();
 }
 
 Scan Scans::read(std::size_t i) const {
@@ -224,10 +260,10 @@ Scan Scans::read(std::size_t i) const {
     if (!cloud.ok()) fail_input(path, cloud.status());
     return {std::move(cloud).value(), std::nullopt};
   }
-  const auto message = source.bag->bag().read(*source.topic, place.number);
+  const auto bag = open_bag(source);
+  const auto message = bag->read(*source.topic, place.number);
   if (!message.ok()) fail_input(label(i), message.status());
-  auto read =
-      lidar::read_point_cloud2(message->bytes, source.bag->bag().topics()[*source.topic].name, message->log_time);
+  auto read = lidar::read_point_cloud2(message->bytes, source.bag->topics()[*source.topic].name, message->log_time);
   if (!read.ok()) fail_input(label(i), read.status());
   return {std::move(read->cloud), read->stamp};
 }
@@ -238,7 +274,7 @@ void Scans::tell_left_out() const {
     if (source.bag == nullptr) continue;
     std::vector<const lidar::BagTopic*> others;
     std::uint64_t messages = 0;
-    const auto& topics = source.bag->bag().topics();
+    const auto& topics = source.bag->topics();
     for (std::size_t i = 0; i < topics.size(); ++i) {
       if (source.topic && i == *source.topic) continue;
       others.push_back(&topics[i]);

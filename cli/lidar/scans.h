@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,19 +18,24 @@ namespace quern::cli {
 /// Whether a file is a bag: by its name, and where that says nothing by its first bytes.
 bool is_bag_file(const std::string& path);
 
-/// An open bag and what it lies in. Throws CliError, naming the file.
+/// A bag, which is opened to list its topics and again for messages after close(). Throws CliError, naming the file.
 class BagFile {
  public:
   BagFile(const std::string& path, const RunArgs& run);
-  ~BagFile();
-  lidar::Bag& bag() { return *bag_; }
   const std::string& path() const { return path_; }
+  const Vector<lidar::BagTopic>& topics() const { return topics_; }
+  bool is_cut() const { return is_cut_; }
+  /// The open bag, in which its messages lie. One thread at a time.
+  std::shared_ptr<lidar::Bag> open();
+  /// Gives its memory back when those who have it from open() are done.
+  void close() { bag_.reset(); }
 
  private:
-  struct Bytes;
   std::string path_;
-  std::unique_ptr<Bytes> bytes_;
-  std::unique_ptr<lidar::Bag> bag_;
+  RunArgs run_;
+  std::shared_ptr<lidar::Bag> bag_;
+  Vector<lidar::BagTopic> topics_;
+  bool is_cut_ = false;
 };
 
 /// Names of files and of those in folders, sorted by name; of a folder with a metadata.yaml those that it lists. Throws
@@ -76,11 +82,15 @@ class Scans {
   };
 
   void choose_topics();
+  /// The open bag of a source. Of several bags only the last one is kept open: each may take a good part of --memory.
+  std::shared_ptr<lidar::Bag> open_bag(const Source& source) const;
 
   const LidarArgs& args_;
   std::vector<std::string> files_;
   std::vector<Source> sources_;  ///< by file
   std::vector<Place> places_;
+  mutable std::mutex mutex_;         ///< of what follows and of bags that are opened and closed
+  mutable BagFile* open_ = nullptr;  ///< among the sources
 };
 
 }  // namespace quern::cli

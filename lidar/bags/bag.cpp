@@ -42,6 +42,13 @@ std::size_t Bag::topic_at(std::string_view name, std::string_view type, std::str
   return entry->second;
 }
 
+Status Bag::take_index(std::uint64_t bytes, const BagLimits& limits) {
+  index_bytes_ += bytes;
+  if (index_bytes_ <= limits.most_bytes) return {};
+  return Status(StatusCode::memory_limit, "the bag has more messages than fit into {0} bytes",
+                static_cast<std::int64_t>(limits.most_bytes));
+}
+
 BagFormat bag_format_of(std::span<const std::uint8_t> bytes) {
   if (begins(bytes, mcap::kMagic)) return BagFormat::mcap;
   if (begins(bytes, kSqliteMark)) return BagFormat::sqlite;

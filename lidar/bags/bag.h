@@ -33,7 +33,7 @@ struct BagMessage {
 
 struct BagLimits {
   /// Of an unpacked chunk, of a message, of the index of a file, and of an unpacked file: each fails with
-  /// `memory_limit` beyond it.
+  /// `memory_limit` beyond it. Chunks that a bag remembers fit into it together.
   std::uint64_t most_bytes = UINT64_C(1) << 30;
 };
 
@@ -59,10 +59,14 @@ class Bag {
   /// To be called before topics_ is sorted: topics are found no more.
   void end_topics() { numbers_.clear(); }
 
+  /// Counts what the index of the bag takes. Fails with `memory_limit`.
+  Status take_index(std::uint64_t bytes, const BagLimits& limits);
+
   Vector<BagTopic> topics_;
   bool is_cut_ = false;
 
  private:
+  std::uint64_t index_bytes_ = 0;
   std::map<std::tuple<String, String, String>, std::size_t> numbers_;  ///< of topics, by what they are
 };
 

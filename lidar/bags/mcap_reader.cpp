@@ -160,7 +160,7 @@ class McapBag final : public Bag {
     const auto [entry, is_new] = schemas_.try_emplace(*id, Schema{String(*name), String(bytes)});
     if (!is_new && entry->second.bytes != bytes)
       return corrupt("the schema at byte {0} has the number of another schema", record.offset);
-    return is_new ? take_memory(bytes.size()) : Status();
+    return is_new ? take_index(bytes.size(), limits_) : Status();
   }
 
   Status take_channel(const Record& record, Reader& reader) {
@@ -180,7 +180,7 @@ class McapBag final : public Bag {
       return corrupt("the channel at byte {0} has a schema that is not there", record.offset);
     const std::string_view type = *schema == 0 ? std::string_view() : std::string_view(described->second.name);
     // Before they are copied: many channels may share a type with a long name.
-    QUERN_RETURN_IF_ERROR(take_memory(bytes.size() + 2 * (topic->size() + type.size() + encoding->size())));
+    QUERN_RETURN_IF_ERROR(take_index(bytes.size() + 2 * (topic->size() + type.size() + encoding->size()), limits_));
     channels_.emplace(*id, Channel{topic_at(*topic, type, *encoding), String(bytes)});
     places_.resize(topics_.size());
     return {};
@@ -198,18 +198,11 @@ class McapBag final : public Bag {
     BagTopic& topic = topics_[channel->second.topic];
     ++topic.messages;
     if (!topic.has_clouds()) return {};
-    QUERN_RETURN_IF_ERROR(take_memory(sizeof(Place)));
+    QUERN_RETURN_IF_ERROR(take_index(sizeof(Place), limits_));
     places_[channel->second.topic].push_back({static_cast<std::int64_t>(std::min<std::uint64_t>(log_time, INT64_MAX)),
                                               record.offset + mcap::kMessageHead,
                                               record.content.size() - mcap::kMessageHead, chunk});
     return {};
-  }
-
-  Status take_memory(std::uint64_t bytes) {
-    index_bytes_ += bytes;
-    if (index_bytes_ <= limits_.most_bytes) return {};
-    return Status(StatusCode::memory_limit, "the MCAP file has more messages than fit into {0} bytes",
-                  static_cast<std::int64_t>(limits_.most_bytes));
   }
 
   /// Names rising, and messages by time.
@@ -251,7 +244,6 @@ class McapBag final : public Bag {
 
   std::span<const std::uint8_t> file_;
   BagLimits limits_;
-  std::uint64_t index_bytes_ = 0;
   std::unordered_map<std::uint16_t, Schema> schemas_;
   std::unordered_map<std::uint16_t, Channel> channels_;
   Vector<Chunk> chunks_;

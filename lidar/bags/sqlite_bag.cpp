@@ -148,13 +148,6 @@ class SqliteBag final : public Bag {
                         [&] { return sqlite3_column_int(columns.get(), kHidden) == 0 ? Status() : damaged(); });
   }
 
-  Status take_memory(std::uint64_t bytes) {
-    index_bytes_ += bytes;
-    if (index_bytes_ <= limits_.most_bytes) return {};
-    return Status(StatusCode::memory_limit, "the bag has more messages than fit into {0} bytes",
-                  static_cast<std::int64_t>(limits_.most_bytes));
-  }
-
   /// Sorted by name.
   Status read_topics() {
     QUERN_ASSIGN_OR_RETURN(const Statement rows,
@@ -174,7 +167,7 @@ class SqliteBag final : public Bag {
         if (text.size() > kMaxTopicBytes)
           return Status(StatusCode::unsupported, "name, type or encoding of a topic have more than {0} bytes",
                         static_cast<std::int64_t>(kMaxTopicBytes));
-        QUERN_RETURN_IF_ERROR(take_memory(2 * text.size()));
+        QUERN_RETURN_IF_ERROR(take_index(2 * text.size(), limits_));
       }
       found.push_back({sqlite3_column_int64(rows.get(), 0), String(texts[0]), String(texts[1]), String(texts[2])});
       return {};
@@ -197,7 +190,7 @@ class SqliteBag final : public Bag {
       BagTopic& topic = topics_[number->second];
       ++topic.messages;
       if (!topic.has_clouds()) return {};
-      QUERN_RETURN_IF_ERROR(take_memory(sizeof(Place)));
+      QUERN_RETURN_IF_ERROR(take_index(sizeof(Place), limits_));
       places_[number->second].push_back({sqlite3_column_int64(rows.get(), 2), sqlite3_column_int64(rows.get(), 0)});
       return {};
     };
@@ -210,7 +203,6 @@ class SqliteBag final : public Bag {
 
   Database database_;
   BagLimits limits_;
-  std::uint64_t index_bytes_ = 0;
   std::unordered_map<std::int64_t, std::size_t> numbers_;  ///< in topics_, by id of the file
   Vector<Vector<Place>> places_;                           ///< by topic
   std::mutex mutex_;                                       ///< of the statement

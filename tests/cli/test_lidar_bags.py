@@ -166,6 +166,15 @@ class Bags(CliTest):
             self.assertEqual(pcd_points(read_bytes(self.path("one.pcd"))), made)
             self.assertIn(b"WIDTH 10\nHEIGHT 4\n", read_bytes(self.path("one.pcd")))
 
+    def test_many_bags_are_read_one_after_another(self):
+        messages = [Message(points(40, i), STAMP + i * SECOND) for i in range(12)]
+        paths = [self.bag(messages[3 * i:3 * i + 3], "part%d.mcap" % i) for i in range(4)]
+        self.ok("lidar", "compress", *paths, "-q", "-o", self.path("parts.qnl"), "--threads", "4")
+        told = self.json(self.ok("lidar", "info", self.path("parts.qnl"), "--json"))
+        self.assertEqual([f["time_ns"] for f in told["each"]], [m.stamp for m in messages])
+        self.ok("lidar", "verify", self.path("parts.qnl"), "--original", self.bag(messages))
+        self.ok("lidar", "verify", self.path("parts.qnl"), *(word for path in paths for word in ("--original", path)))
+
     def make_tables(self, base):
         base.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL, "
                      "serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL)")
