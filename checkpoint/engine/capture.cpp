@@ -57,7 +57,7 @@ void Engine::Core::hold_no_longer(ActiveSave& save, std::uint32_t index) {
 }
 
 /// Ends a save early: what is not read yet will not be.
-void Engine::Core::stop_save(ActiveSave& save, StatusCode code, String sentence) {
+void Engine::Core::stop_save(ActiveSave& save, StatusCode code, String sentence) noexcept {
   if (save.stop) return;
   save.stop = true;
   save.stop_code = code;
@@ -88,7 +88,7 @@ void Engine::Core::plan(Lock& lock, ActiveSave& save) {
     Report unheard;  // the same is said when it is coded
     SetCoding coding(names, save.pending->options, serial);
     if (coding.prepare(unheard).ok()) order = coding.order();
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     order.clear();
   }
   lock.lock();
@@ -150,10 +150,11 @@ bool Engine::Core::admit(ActiveSave& save, std::uint32_t index) {
     return true;
   }
   if (options_.when_full == WhenFull::skip && active_.front().get() != &save) {
-    save.skipped = true;
-    stop_save(save, StatusCode::cancelled,
-              join({step_place(save.step()), ": skipped at tensor '", tensor.name,
-                    "', for earlier saves fill the ring of ", decimal(ring_->total_bytes()), " bytes"}));
+    save.skipped = save.expected = true;
+    stop_save(save, StatusCode::cancelled, make_sentence([&] {
+                return join({step_place(save.step()), ": skipped at tensor '", tensor.name,
+                             "', for earlier saves fill the ring of ", decimal(ring_->total_bytes()), " bytes"});
+              }));
     return false;
   }
   stuck_ = true;
@@ -161,21 +162,27 @@ bool Engine::Core::admit(ActiveSave& save, std::uint32_t index) {
   return false;
 }
 
+void Engine::Core::stop_changed(ActiveSave& save, const AddedTensor& tensor) noexcept {
+  stop_save(save, StatusCode::invalid_argument, make_sentence([&] {
+              Report report;
+              (void)fail_changed(tensor.name, report);
+              return join({step_place(save.step()), ": ", report.problem});
+            }));
+}
+
 /// The last piece of a tensor is copied.
 void Engine::Core::complete(Lock& lock, ActiveSave& save, std::uint32_t index) {
   Slot& slot = save.slots[index];
   const AddedTensor& tensor = save.pending->tensors[index];
   if (options_.check_changes && !save.stop) {
-    ++save.copying;
-    lock.unlock();
-    const bool same = content_hash(slot.place.span()) == slot.submitted;
-    lock.lock();
-    --save.copying;
-    Report report;
-    if (!same) {
-      (void)fail_changed(tensor.name, report);
-      stop_save(save, StatusCode::invalid_argument, join({step_place(save.step()), ": ", report.problem}));
+    bool same = false;
+    {
+      const Counted stays(save.copying);
+      lock.unlock();
+      same = content_hash(slot.place.span()) == slot.submitted;
+      lock.lock();
     }
+    if (!same) stop_changed(save, tensor);
   }
   slot.phase = Phase::captured;
   ++stats_.copied_tensors;
@@ -212,7 +219,7 @@ bool Engine::Core::capture_some(Lock& lock) {
     if (slot.claimed == all) ++save->next;
   }
   if (count == 0) return save->stop || save->next != before;
-  ++save->copying;
+  std::optional<Counted> stays(save->copying);
   const std::uint64_t step = save->step();
   lock.unlock();
   const double begin = now();
@@ -230,7 +237,7 @@ bool Engine::Core::capture_some(Lock& lock) {
     if (--slot.copies == 0 && slot.claimed == save->pending->tensors[pieces[i].index].what.bytes())
       complete(lock, *save, pieces[i].index);
   }
-  --save->copying;
+  stays.reset();
   changed_.notify_all();
   return true;
 }
@@ -246,8 +253,17 @@ void Engine::Core::run_capture() {
   yield_to_trainer();
   const MemoryScope scope(&memory_);
   Lock lock(mutex_);
-  while (!over_ || !active_.empty())
-    if (!capture_some(lock)) changed_.wait(lock);
+  while (!over_ || !active_.empty()) {
+    bool did_some = false;
+    try {
+      did_some = capture_some(lock);
+    } catch (...) {
+      // No memory for the next tensor's place: coding takes it where it lies, or gives memory back.
+      stuck_ = true;
+      changed_.notify_all();
+    }
+    if (!did_some) changed_.wait(lock);
+  }
   --threads_;
   changed_.notify_all();
 }

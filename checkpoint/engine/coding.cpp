@@ -9,7 +9,6 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::size_t kFinishedKept = 1024;  // saves whose outcome can still be asked for
-constexpr std::size_t kUnheardKept = 16;
 constexpr std::size_t kRatesKept = 1 << 20;
 
 }  // namespace
@@ -90,11 +89,7 @@ void Engine::Core::ActiveSet::done(std::size_t index) {
     lock.unlock();
     const bool same = content_hash({tensor.data, static_cast<std::size_t>(tensor.what.bytes())}) == slot.submitted;
     lock.lock();
-    Report report;
-    if (!same) {
-      (void)fail_changed(tensor.name, report);
-      core_.stop_save(save_, StatusCode::invalid_argument, join({step_place(save_.step()), ": ", report.problem}));
-    }
+    if (!same) core_.stop_changed(save_, tensor);
   }
   const std::uint64_t room = core_.ring_->free_bytes();
   if (!slot.place.segments.empty()) core_.ring_->give_back(slot.place);
@@ -142,8 +137,10 @@ Status Engine::Core::save(ActiveSave& active, SaveProgress& out, Report& report)
 }
 
 /// Whatever became of the save: its room in the ring is free, and its tensors are the caller's again.
-void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, const SaveProgress& made,
-                          Report& report) {
+void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, SaveProgress& made,
+                          const Report& report) noexcept {
+  const MemoryScope heap(std::pmr::new_delete_resource());
+  const bool told = save.stop;
   save.stop = save.stop || !status.ok();
   changed_.wait(lock, [&] { return save.copying == 0; });
   for (std::size_t i = 0; i < save.slots.size(); ++i) {
@@ -163,22 +160,27 @@ void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, co
     progress.differences = made.differences;
     progress.manifest_bytes = made.manifest_bytes;
     progress.published = made.published;
-    progress.id = made.id;
+    progress.id = std::move(made.id);
     ++stats_.durable;
   } else {
-    const bool told = !save.stop_sentence.empty();
     progress.code = told ? save.stop_code : status.code();
-    progress.sentence = told ? save.stop_sentence : join({step_place(save.step()), ": ", report.problem});
-    if (!told && report.problem.empty())
-      progress.sentence += status.code() == StatusCode::out_of_memory && options_.coding_bytes != 0
-                               ? join({"coding needs more than the ", decimal(options_.coding_bytes),
-                                       " bytes that it may take; give the engine more coding memory"})
-                               : String(status.text());
+    progress.sentence = told ? std::move(save.stop_sentence) : make_sentence([&] {
+      if (!report.problem.empty()) return join({step_place(save.step()), ": ", report.problem});
+      if (status.code() != StatusCode::out_of_memory || options_.coding_bytes == 0)
+        return join({step_place(save.step()), ": ", status.text()});
+      return join({step_place(save.step()), ": coding needs more than the ", decimal(options_.coding_bytes),
+                   " bytes that it may take; give the engine more coding memory"});
+    });
     ++(save.skipped ? stats_.skipped : progress.code == StatusCode::cancelled ? stats_.cancelled : stats_.failed);
-    if (unheard_.size() < kUnheardKept) unheard_.push_back(progress.sentence);
+    if (!save.expected && unheard_.size() < unheard_.capacity())
+      unheard_.push_back(make_sentence([&] { return String(progress.sentence); }));
   }
-  finished_.emplace_back(save.step(), std::move(progress));
-  if (finished_.size() > kFinishedKept) finished_.pop_front();
+  try {
+    finished_.emplace_back(save.step(), std::move(progress));
+    if (finished_.size() > kFinishedKept) finished_.pop_front();
+  } catch (...) {
+    // wait() says that nothing is known of it.
+  }
   active_.pop_front();
   changed_.notify_all();
 }
@@ -207,8 +209,7 @@ void Engine::Core::run_coding() {
       } catch (...) {
         status = Status(StatusCode::internal, "an exception of the library; please report it");
       }
-      if (options_.note)
-        for (const String& note : report.notes) options_.note(note);
+      for (const String& sentence : report.notes) note(sentence);
       lock.lock();
     }
     finish(lock, active, status, made, report);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -42,11 +43,36 @@ struct ActiveSave : public Allocated {
   std::uint64_t total = 0;    ///< bytes
   bool stop = false;          ///< cancelled, skipped, or found broken
   bool skipped = false;
+  bool expected = false;  ///< skipped as the engine was told, or cancelled by its caller: no failure for close()
   StatusCode stop_code = StatusCode::cancelled;
   String stop_sentence;
   SaveProgress progress;
 
   std::uint64_t step() const { return pending->options.save.step; }
+};
+
+/// What `make` returns, on the heap, for the limit of the engine's memory must not lose sentences; empty where even the
+/// heap has nothing left.
+template <class Make>
+String make_sentence(const Make& make) noexcept {
+  const MemoryScope scope(std::pmr::new_delete_resource());
+  try {
+    return make();
+  } catch (...) {
+    return String();
+  }
+}
+
+/// Counts while it lives; whoever ends it holds the mutex that guards the number.
+class Counted {
+ public:
+  explicit Counted(std::uint32_t& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::uint32_t& count_;
 };
 
 class Engine::Core {
@@ -57,7 +83,11 @@ class Engine::Core {
   Core(FileSystem& files, std::string_view root, const EngineOptions& options);
 
   double now() const { return std::chrono::duration<double>(Clock::now() - opened_).count(); }
-  void watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes);
+  /// What the callback throws is dropped, here and in note(): a thread of the engine has nobody to hand it to.
+  void watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes) noexcept;
+  void note(const String& sentence) noexcept;
+  /// Starts both threads; false: the system has no thread left, and none runs.
+  bool start_threads(const std::shared_ptr<Core>& self);
 
   // Capturing: capture.cpp.
   void run_capture();
@@ -68,7 +98,8 @@ class Engine::Core {
   ActiveSave* first_uncaptured() const;
   ActiveSave* find_active(std::uint64_t step);
   void hold_no_longer(ActiveSave& save, std::uint32_t index);
-  void stop_save(ActiveSave& save, StatusCode code, String sentence);
+  void stop_save(ActiveSave& save, StatusCode code, String sentence) noexcept;
+  void stop_changed(ActiveSave& save, const AddedTensor& tensor) noexcept;
   bool is_held(std::string_view tensor) const;
   template <class Done>
   bool wait_until(Lock& lock, double timeout, const Done& done);
@@ -76,7 +107,7 @@ class Engine::Core {
   // Coding: coding.cpp.
   void run_coding();
   Status save(ActiveSave& save, SaveProgress& out, Report& report);
-  void finish(Lock& lock, ActiveSave& save, const Status& status, const SaveProgress& made, Report& report);
+  void finish(Lock& lock, ActiveSave& save, const Status& status, SaveProgress& made, const Report& report) noexcept;
 
   class ActiveSet;
 

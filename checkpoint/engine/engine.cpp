@@ -14,7 +14,8 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr std::size_t kMostActive = 64;  // saves that wait; a run that has more never fences
-constexpr double kSecondsToStop = 30;    // that dropped saves have to notice it
+constexpr std::size_t kUnheardKept = 16;
+constexpr double kSecondsToStop = 30;  // that dropped saves have to notice it
 
 String seconds_text(double seconds) {
   return join({decimal(static_cast<std::uint64_t>(seconds)), ".",
@@ -28,10 +29,49 @@ Engine::Core::Core(FileSystem& files, std::string_view root, const EngineOptions
       memory_(options.coding_bytes),
       files_(files, options.write_rate),
       store_(files_, String(root)),
-      process_(getpid()) {}
+      process_(getpid()) {
+  unheard_.reserve(kUnheardKept);
+}
 
-void Engine::Core::watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes) {
-  if (options_.watch) options_.watch({kind, step, begin, now(), bytes});
+void Engine::Core::watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes) noexcept {
+  if (!options_.watch) return;
+  try {
+    options_.watch({kind, step, begin, now(), bytes});
+  } catch (...) {
+  }
+}
+
+void Engine::Core::note(const String& sentence) noexcept {
+  if (!options_.note) return;
+  try {
+    options_.note(sentence);
+  } catch (...) {
+  }
+}
+
+bool Engine::Core::start_threads(const std::shared_ptr<Core>& self) {
+  // They hold the core themselves: an engine that gives up a thread which hangs in a write leaves it something to end.
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      threads_ = 1;
+    }
+    capture_ = std::thread([self] { self->run_capture(); });
+    {
+      const std::lock_guard lock(mutex_);
+      threads_ = 2;
+    }
+    coding_ = std::thread([self] { self->run_coding(); });
+    return true;
+  } catch (const std::exception&) {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+      changed_.notify_all();
+    }
+    if (capture_.joinable()) capture_.join();
+    return false;
+  }
 }
 
 ActiveSave* Engine::Core::find_active(std::uint64_t step) {
@@ -46,10 +86,9 @@ Result<std::unique_ptr<Engine>> Engine::open(FileSystem& files, std::string_view
   QUERN_ASSIGN_OR_RETURN(core->ring_, SegmentRing::open(options.ring_bytes, report));
   QUERN_RETURN_IF_ERROR(core->store_.make_folders(report));
   std::unique_ptr<Engine> engine(new Engine(core));
-  core->threads_ = 2;
-  // They hold the core themselves: an engine that gives up a thread which hangs in a write leaves it something to end.
-  core->capture_ = std::thread([core] { core->run_capture(); });
-  core->coding_ = std::thread([core] { core->run_coding(); });
+  if (!core->start_threads(core))
+    return fail(report, StatusCode::out_of_memory,
+                join({store, ": the engine's two threads cannot be started; raise the limit of threads (ulimit -u)"}));
   close_at_exit(*engine);
   return engine;
 }
@@ -60,10 +99,9 @@ Engine::~Engine() {
 }
 
 void Engine::close_for_exit() {
-  const MemoryScope scope(memory());
   Report report;
   const Status status = close(core_->options_.at_exit, core_->options_.exit_seconds, report);
-  if (!status.ok() && core_->options_.note) core_->options_.note(report.problem);
+  if (!status.ok()) core_->note(report.problem);
 }
 
 std::pmr::memory_resource* Engine::memory() const { return &core_->memory_; }
@@ -151,15 +189,16 @@ Result<bool> Engine::fence(std::string_view tensor, double timeout, Report& repo
   Core& core = *core_;
   const double begin = core.now();
   Core::Lock lock(core.mutex_);
-  ++core.fences_;
   bool free = false;
-  // The caller has nothing better to do than to copy, too.
-  while (!(free = !core.is_held(tensor)) && core.now() - begin < timeout) {
-    if (core.capture_some(lock)) continue;
-    const double left = timeout - (core.now() - begin);
-    core.wait_until(lock, std::min(left, 0.1), [&] { return !core.is_held(tensor) || core.can_capture(); });
+  {
+    const Counted waits(core.fences_);
+    // The caller has nothing better to do than to copy, too.
+    while (!(free = !core.is_held(tensor)) && core.now() - begin < timeout) {
+      if (core.capture_some(lock)) continue;
+      const double left = timeout - (core.now() - begin);
+      core.wait_until(lock, std::min(left, 0.1), [&] { return !core.is_held(tensor) || core.can_capture(); });
+    }
   }
-  --core.fences_;
   const double seconds = core.now() - begin;
   core.stats_.fence_seconds += seconds;
   core.stats_.longest_fence = std::max(core.stats_.longest_fence, seconds);
@@ -189,10 +228,14 @@ Result<bool> Engine::wait(std::uint64_t step, SaveLevel level, double timeout, R
   if (!there) return false;
   if (core.find_active(step) != nullptr) return true;
   const SaveProgress* const made = finished();
-  if (made == nullptr || made->code == StatusCode::ok) return true;
+  if (made == nullptr)
+    return fail(report, StatusCode::invalid_argument, make_sentence([&] {
+                  return join({step_place(step), ": what became of it is no longer known"});
+                }));
+  if (made->code == StatusCode::ok) return true;
   // Somebody heard of it.
   std::erase(core.unheard_, made->sentence);
-  return fail(report, made->code, made->sentence);
+  return fail(report, made->code, make_sentence([&] { return String(made->sentence); }));
 }
 
 Result<bool> Engine::wait_all(double timeout, Report& report) {
@@ -203,6 +246,7 @@ Result<bool> Engine::wait_all(double timeout, Report& report) {
 
 Result<SaveProgress> Engine::poll(std::uint64_t step, Report& report) const {
   QUERN_RETURN_IF_ERROR(check_process(report));
+  const MemoryScope heap(std::pmr::new_delete_resource());
   const std::lock_guard lock(core_->mutex_);
   if (const ActiveSave* const active = core_->find_active(step)) return active->progress;
   for (auto at = core_->finished_.rbegin(); at != core_->finished_.rend(); ++at)
@@ -216,7 +260,10 @@ Status Engine::cancel(std::uint64_t step, Report& report) {
   ActiveSave* const active = core_->find_active(step);
   if (active == nullptr)
     return fail(report, StatusCode::invalid_argument, join({step_place(step), ": no save of it is under way"}));
-  core_->stop_save(*active, StatusCode::cancelled, join({step_place(step), ": cancelled"}));
+  active->expected = active->expected || !active->stop;
+  core_->stop_save(*active, StatusCode::cancelled, make_sentence([&] {
+    return join({step_place(step), ": cancelled"});
+  }));
   return {};
 }
 
@@ -235,6 +282,7 @@ EngineStats Engine::stats() const {
 
 Status Engine::close(AtEnd how, double timeout, Report& report) {
   forget_at_exit(*this);
+  const MemoryScope heap(std::pmr::new_delete_resource());
   Core& core = *core_;
   if (!core.capture_.joinable()) return {};
   if (getpid() != core.process_) {
@@ -253,8 +301,9 @@ Status Engine::close(AtEnd how, double timeout, Report& report) {
   if (how == AtEnd::drop || !core.wait_until(lock, timeout, ended)) {
     for (const auto& save : core.active_) {
       dropped += save->stop ? 0 : 1;
-      core.stop_save(*save, StatusCode::cancelled,
-                     join({step_place(save->step()), ": dropped, for the engine was closed"}));
+      core.stop_save(*save, StatusCode::cancelled, make_sentence([&] {
+        return join({step_place(save->step()), ": dropped, for the engine was closed"});
+      }));
     }
     core.wait_until(lock, kSecondsToStop, ended);
   }
@@ -266,8 +315,8 @@ Status Engine::close(AtEnd how, double timeout, Report& report) {
     core.capture_.detach();
     core.coding_.detach();
     return fail(report, StatusCode::io_error,
-                join({core.store_.root(), ": a write has not ended ", seconds_text(kSecondsToStop),
-                      " after its save was dropped; its tensors must stay as they are"}));
+                join({core.store_.root(), ": coding or writing a save has not ended ", seconds_text(kSecondsToStop),
+                      " after it was dropped; its tensors must stay as they are"}));
   }
   core.capture_.join();
   core.coding_.join();

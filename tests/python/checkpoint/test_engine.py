@@ -1,9 +1,11 @@
 """Checkpoints without waiting: saves, fences, futures, failures, and a run that is killed."""
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import unittest
 
@@ -43,7 +45,7 @@ class Engines(StoreTest):
             self.assertIsNone(save.exception())
             self.assertFalse(save.cancelled())
             self.assertEqual(engine.stats().durable + engine.stats().under_way, 5)
-            self.assertEqual(engine._kept, {})
+            self.assertEqual(engine._open.kept, {})
         for step, expected in was.items():
             self.assert_saved(step, expected)
         self.assertEqual(quern.checkpoint.info(self.store, 5).tags, {"loss": "0.2"})
@@ -132,6 +134,27 @@ class Engines(StoreTest):
                 quern.checkpoint.verify(self.store, step)
                 self.assertTrue((quern.checkpoint.load(self.store, step)["w"] == step).all())
         self.assertTrue(steps)
+
+    def test_close_while_other_threads_wait(self):
+        engine = Engine(self.store, ring=2 << 20, write_rate=4e6)
+        save = engine.save(state(1, 1_000_000), step=1)
+        ended = []
+
+        def wait(call):
+            try:
+                call()
+            except (ValueError, quern.checkpoint.Error) as problem:
+                ended.append(problem)
+
+        threads = [threading.Thread(target=wait, args=(call,)) for call in (save.result, engine.wait, engine.fence)]
+        for thread in threads:
+            thread.start()
+        with contextlib.suppress(quern.checkpoint.Error):
+            engine.close("drop")
+        for thread in threads:
+            thread.join(60)
+        self.assertFalse(any(thread.is_alive() for thread in threads))
+        self.assertGreaterEqual(len(ended), 1)  # the fence may have been through
 
     def test_a_forked_process_is_refused(self):
         with Engine(self.store, ring=2 << 20) as engine:

@@ -1,5 +1,7 @@
 """Checkpoints without waiting: states are handed to an engine, which captures and writes them while training goes on."""
+import contextlib
 import ctypes
+import itertools
 import logging
 import os
 import threading
@@ -20,25 +22,14 @@ _WHEN_FULL = {"block": 0, "skip": 1, "compress-first": 2}
 _AT_END = {"drain": 0, "drop": 1}
 _CANCELLED = 63
 _SLICE = 0.1  # seconds in the library before Ctrl-C is looked for
+_MUST_STAY = "must stay as they are"  # of a close() whose threads still read
+_still_read = []  # what those read: never let go
 
 
 def _number_of(name, names, what):
     if name not in names:
         raise ValueError(f"{what} is one of {', '.join(map(repr, names))}, not {name!r}")
     return names[name]
-
-
-def _wait(ask, timeout):
-    """Asks the library for up to `timeout` seconds (None: without end): whether it said yes."""
-    end = None if timeout is None else time.monotonic() + timeout
-    flag = ctypes.c_uint32()
-    while True:
-        left = _SLICE if end is None else min(_SLICE, max(end - time.monotonic(), 0.0))
-        ask(left, flag)
-        if flag.value:
-            return True
-        if end is not None and time.monotonic() >= end:
-            return False
 
 
 @dataclass(frozen=True)
@@ -82,7 +73,8 @@ class Save:
 
     def _progress(self):
         out = _library.EngineProgress()
-        self._engine._library.engine_poll(self._engine._open_handle(), self.step, out)
+        with self._engine._open.call() as handle:
+            self._engine._library.engine_poll(handle, self.step, out)
         return out
 
     @property
@@ -93,9 +85,7 @@ class Save:
     def wait(self, level="durable", timeout=None):
         """True once the save has the level, False after `timeout` seconds. Error where the save failed."""
         number = _number_of(level, LEVELS, "level")
-        engine = self._engine
-        return _wait(lambda left, flag: engine._library.engine_wait(engine._open_handle(), self.step, number, left, flag),
-                     timeout)
+        return self._engine._wait("engine_wait", timeout, self.step, number)
 
     def done(self):
         """Whether it is durable, or failed."""
@@ -105,7 +95,7 @@ class Save:
         """Saved, once it is durable. TimeoutError after `timeout` seconds; Error where it failed, was skipped or cancelled."""
         if not self.wait("durable", timeout):
             raise TimeoutError(f"step {self.step} is not durable after {timeout} s")
-        self._engine._forget_captured()
+        self._engine._open.forget_captured()
         return saved_of(self._progress().result)
 
     def exception(self, timeout=None):
@@ -119,7 +109,8 @@ class Save:
     def cancel(self):
         """Drops the save, unless it is over: then False. Fence all the same before its tensors are written to."""
         try:
-            self._engine._library.engine_cancel(self._engine._open_handle(), self.step)
+            with self._engine._open.call() as handle:
+                self._engine._library.engine_cancel(handle, self.step)
         except Error:
             return False
         return True
@@ -128,14 +119,98 @@ class Save:
         return self._progress().error == _CANCELLED
 
 
-def _close(handle, kept, how, timeout, note):
-    """For the end of the process, or of an engine that nobody holds any more. `note` lives until the library's threads have
-    ended."""
+class _Kept:
+    """What a submitted save borrows."""
+
+    def __init__(self, step, sources):
+        self.step, self.sources, self.submitted = step, sources, False
+
+
+class _Open:
+    """The library's engine, the calls on it that threads are in, and what it reads. `note` lives until the library's
+    threads have ended."""
+
+    def __init__(self, handle, note):
+        self._handle, self.note = handle, note
+        self._process = os.getpid()
+        self._idle = threading.Condition()
+        self._calls = 0
+        self._numbers = itertools.count()
+        self.kept = {}  # {number of a save: _Kept}
+
+    @contextlib.contextmanager
+    def call(self):
+        """The handle, which is not closed before this is left."""
+        with self._idle:
+            if self._handle is None:
+                raise ValueError("the engine was closed")
+            handle = self._handle
+            self._calls += 1
+        try:
+            yield handle
+        finally:
+            with self._idle:
+                self._calls -= 1
+                self._idle.notify_all()
+
+    def keep(self, step, sources):
+        with self._idle:
+            number = next(self._numbers)
+            self.kept[number] = _Kept(step, sources)
+        return number
+
+    def forget(self, number):
+        with self._idle:
+            self.kept.pop(number, None)
+
+    def forget_captured(self):
+        with self._idle:
+            submitted = [(number, kept.step) for number, kept in self.kept.items() if kept.submitted]
+        # A step is under way once only: what is said of it is about this save, or a later one.
+        for number, step in submitted:
+            progress = _library.EngineProgress()
+            try:
+                with self.call() as handle:
+                    library().engine_poll(handle, step, progress)
+            except Error:
+                continue
+            if progress.finished or progress.level >= LEVELS["captured"]:
+                self.forget(number)
+
+    @property
+    def is_closed(self):
+        return self._handle is None
+
+    def close(self, how, timeout):
+        """Waits for the calls of other threads; new ones are refused."""
+        if os.getpid() != self._process:  # the threads that call are the parent's
+            handle, self._handle = self._handle, None
+        else:
+            with self._idle:
+                handle, self._handle = self._handle, None
+                try:
+                    self._idle.wait_for(lambda: self._calls == 0)
+                except BaseException:  # Ctrl-C: it is open still
+                    self._handle = handle
+                    raise
+        if handle is None:
+            return
+        try:
+            library().engine_close(handle, how, timeout)
+        except Error as problem:
+            if _MUST_STAY in str(problem):
+                _still_read.append((dict(self.kept), self.note))
+            raise
+        finally:
+            self.kept.clear()
+
+
+def _close(open_engine, how, timeout):
+    """For the end of the process, or of an engine that nobody holds any more."""
     try:
-        library().engine_close(handle, how, timeout)
+        open_engine.close(how, timeout)
     except Error as problem:
         _log.error("%s", problem)
-    kept.clear()
 
 
 class Engine:
@@ -165,24 +240,20 @@ class Engine:
 
     def __init__(self, path, ring=1 << 28, coding=0, threads=1, when_full="block", at_exit="drain", exit_timeout=600.0,
                  check_changes=False, write_rate=0.0, **defaults):
-        self._handle = None
         self._library = library()
         self._defaults = defaults
-        self._lock = threading.Lock()
-        self._kept = {}  # {step: what is borrowed}
         self._at_exit = _number_of(at_exit, _AT_END, "at_exit")
         self._exit_timeout = float(exit_timeout)
-        self._note = _library.Note(lambda _, note: _log.info("%s", note.decode("utf-8", "replace")))
+        note = _library.Note(lambda _, note: _log.info("%s", note.decode("utf-8", "replace")))
         save_desc(step=0, **self._arguments({}))  # wrong ones are refused here
         desc = _library.EngineDesc(
             threads=threads, ring_bytes=ring, coding_bytes=coding, at_exit=self._at_exit, exit_seconds=self._exit_timeout,
-            when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=self._note,
+            when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=note,
             write_rate=write_rate)
         handle = ctypes.c_void_p()
         self._library.engine_open(os.fsencode(path), desc, handle)
-        self._handle = handle
-        self._finalizer = weakref.finalize(self, _close, handle, self._kept, self._at_exit, self._exit_timeout,
-                                           self._note)
+        self._open = _Open(handle, note)
+        self._finalizer = weakref.finalize(self, _close, self._open, self._at_exit, self._exit_timeout)
         self._process = os.getpid()
 
     def _arguments(self, given):
@@ -193,23 +264,18 @@ class Engine:
                 raise TypeError(f"a save has no argument '{name}'; it has {', '.join(known)}")
         return {**known, **self._defaults, **given}
 
-    def _open_handle(self):
-        if self._handle is None:
-            raise ValueError("the engine was closed")
-        return self._handle
-
-    def _forget_captured(self):
-        with self._lock:
-            steps = list(self._kept)
-        for step in steps:
-            progress = _library.EngineProgress()
-            try:
-                self._library.engine_poll(self._handle, step, progress)
-            except Error:
-                continue
-            if progress.finished or progress.level >= LEVELS["captured"]:
-                with self._lock:
-                    self._kept.pop(step, None)
+    def _wait(self, function, timeout, *arguments):
+        """Calls a function of the library that waits, for up to `timeout` seconds (None: without end): whether it said yes."""
+        end = None if timeout is None else time.monotonic() + timeout
+        flag = ctypes.c_uint32()
+        while True:
+            left = _SLICE if end is None else min(_SLICE, max(end - time.monotonic(), 0.0))
+            with self._open.call() as handle:
+                getattr(self._library, function)(handle, *arguments, left, flag)
+            if flag.value:
+                return True
+            if end is not None and time.monotonic() >= end:
+                return False
 
     def save(self, state_dict, step, objects=None, blobs=None, **arguments):
         """Hands a state over and returns a Save. Arguments as those of pyquern.checkpoint.save(); what cannot be saved is a
@@ -219,36 +285,37 @@ class Engine:
 
     def save_tensors(self, tensors, step, blobs=None, **arguments):
         """The same of {name: Source}, without a state dict around them."""
-        handle = self._open_handle()
-        desc = save_desc(given_step(step), **self._arguments(arguments))
-        self._forget_captured()
-        pending = ctypes.c_void_p()
-        self._library.engine_begin(handle, desc, pending)
-        try:
-            for name, source in tensors.items():
-                self._library.engine_add(pending, tensor_desc(name, source))
-            for name, content in (blobs or {}).items():
-                self._library.engine_add_blob(pending, text(name, "a blob's name"), bytes(content), len(content))
-        except BaseException:
-            self._library.engine_forget(pending)
-            raise
-        with self._lock:
-            self._kept[step] = list(tensors.values())
-        try:
-            self._library.engine_submit(pending)
-        except BaseException:
-            with self._lock:
-                self._kept.pop(step, None)
-            raise
+        with self._open.call() as handle:
+            desc = save_desc(given_step(step), **self._arguments(arguments))
+            self._open.forget_captured()
+            pending = ctypes.c_void_p()
+            self._library.engine_begin(handle, desc, pending)
+            try:
+                for name, source in tensors.items():
+                    self._library.engine_add(pending, tensor_desc(name, source))
+                for name, content in (blobs or {}).items():
+                    self._library.engine_add_blob(pending, text(name, "a blob's name"), bytes(content), len(content))
+            except BaseException:
+                self._library.engine_forget(pending)
+                raise
+            number = self._open.keep(step, list(tensors.values()))
+            try:
+                self._library.engine_submit(pending)
+            except Error:
+                self._open.forget(number)
+                raise
+            finally:  # of Ctrl-C, too, which may come after it was submitted
+                if number in self._open.kept:
+                    self._open.kept[number].submitted = True
         return Save(self, step)
 
     def fence(self, tensor=None, timeout=None):
         """Returns True once no tensor that was given to save() is read any more, or no tensor of that name; False after
         `timeout` seconds. Call it before the optimizer's step, or attach() it."""
         name = None if tensor is None else text(tensor, "a tensor's name")
-        free = _wait(lambda left, flag: self._library.engine_fence(self._open_handle(), name, left, flag), timeout)
-        if self._kept:
-            self._forget_captured()
+        free = self._wait("engine_fence", timeout, name)
+        if self._open.kept:
+            self._open.forget_captured()
         return free
 
     def attach(self, optimizer):
@@ -257,27 +324,25 @@ class Engine:
 
     def wait(self, timeout=None):
         """True once no save is under way, False after `timeout` seconds."""
-        return _wait(lambda left, flag: self._library.engine_wait_all(self._open_handle(), left, flag), timeout)
+        return self._wait("engine_wait_all", timeout)
 
     def stats(self):
         out = _library.EngineStats()
-        self._library.engine_measure(self._open_handle(), out)
+        with self._open.call() as handle:
+            self._library.engine_measure(handle, out)
         return EngineStats(**{name: getattr(out, name) for name in EngineStats.__dataclass_fields__})
 
     def close(self, how=None, timeout=None):
         """"drain" waits (`timeout` seconds, None: without end) for what is under way, "drop" drops it; without `how` as at_exit
-        says. Error where a save was dropped, or had failed and nobody asked. May be called again."""
-        if self._handle is None:
+        says. Error where a save was dropped, or had failed and nobody asked. May be called again, and while other threads wait:
+        they get a ValueError."""
+        if self._open.is_closed:
             return
         number = self._at_exit if how is None else _number_of(how, _AT_END, "how")
         if number == 0 and os.getpid() == self._process:
-            self.wait(timeout)  # so that Ctrl-C ends it
-        handle, self._handle = self._handle, None
-        self._finalizer.detach()
-        try:
-            self._library.engine_close(handle, number, 0.0 if timeout is not None else float("inf"))
-        finally:
-            self._kept.clear()
+            with contextlib.suppress(ValueError):  # another thread has closed it
+                self.wait(timeout)  # so that Ctrl-C ends it
+        self._open.close(number, 0.0 if timeout is not None else float("inf"))
 
     def __enter__(self):
         return self
