@@ -111,13 +111,15 @@ quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoi
 quern_status quern_checkpoint_engine_close(quern_checkpoint_engine* engine, quern_checkpoint_at_end how,
                                            double seconds) {
   if (engine == nullptr) return QUERN_OK;
-  if ((how != QUERN_CHECKPOINT_DRAIN && how != QUERN_CHECKPOINT_DROP) || !(seconds >= 0))
-    return ck::refuse("quern_checkpoint_engine_close: `how` is DRAIN or DROP, and seconds at least 0");
-  const quern_status status = ck::engine_call(*engine->engine, [&](Report& report) {
-    return engine->engine->close(static_cast<quern::checkpoint::AtEnd>(how), seconds, report);
-  });
+  const bool known = (how == QUERN_CHECKPOINT_DRAIN || how == QUERN_CHECKPOINT_DROP) && seconds >= 0;
+  const auto end = known ? static_cast<quern::checkpoint::AtEnd>(how) : quern::checkpoint::AtEnd::drop;
+  const quern_status status = ck::engine_call(
+      *engine->engine, [&](Report& report) { return engine->engine->close(end, known ? seconds : 0, report); });
   delete engine;
-  return status;
+  // That tensors must stay as they are matters more.
+  if (known || status == QUERN_ERROR_IO) return status;
+  return ck::refuse(
+      "quern_checkpoint_engine_close: `how` is DRAIN or DROP, and seconds at least 0; the engine's saves were dropped");
 }
 
 quern_status quern_checkpoint_engine_begin(quern_checkpoint_engine* engine, const quern_checkpoint_save_desc* given,

@@ -60,6 +60,7 @@ void Engine::Core::hold_no_longer(ActiveSave& save, std::uint32_t index) {
 void Engine::Core::stop_save(ActiveSave& save, StatusCode code, String sentence) noexcept {
   if (save.stop) return;
   save.stop = true;
+  save.progress.stopping = true;
   save.stop_code = code;
   save.stop_sentence = std::move(sentence);
   if (active_.front().get() == &save) files_.stop(true);

@@ -67,6 +67,7 @@ struct PendingSave : public Allocated {
 /// What can be known of a save at any time.
 struct SaveProgress {
   SaveLevel level = SaveLevel::submitted;
+  bool stopping = false;  ///< it was cancelled, skipped or dropped
   bool finished = false;  ///< durable, or failed
   StatusCode code = StatusCode::ok;
   String sentence;  ///< of a failure

@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "checkpoint/engine/engine.h"
@@ -68,6 +69,15 @@ class HeldStore {
   void await_held() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return reached_; });
+  }
+  /// Until the save of that step was cancelled or dropped.
+  void await_stopping(std::uint64_t step) {
+    checkpoint::Report report;
+    for (;;) {
+      const auto progress = engine_->poll(step, report);
+      if (!progress.ok() || progress->stopping) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
   checkpoint::Engine& engine() { return *engine_; }
   SimulatedDisk& disk() { return disk_; }

@@ -81,7 +81,8 @@ typedef struct quern_checkpoint_engine_desc {
 QUERN_API quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoint_engine_desc* desc,
                                                     quern_checkpoint_engine** engine);
 /** Ends the engine, and `engine` with it whatever is returned: waits `seconds` for its saves when `how` is DRAIN, and
- *  drops what is left. Fails when a save was dropped, or had failed and nobody was told; the sentence names it. Where
+ *  drops what is left; a wrong argument drops all. Fails when a save was dropped, or had failed and nobody was told; the
+ *  sentence names it. Saves that the caller cancelled, or that SKIP dropped, are no failure. Where
  *  coding or writing does not end within 30 seconds of being dropped, the sentence ends with "must stay as they are":
  *  a thread goes on, so the tensors of saves that were not captured, and `note` with its user, must live and must not
  *  change until the process ends. */

@@ -73,8 +73,8 @@ class Engines(StoreTest):
                     Engine(self.store, **arguments)
 
     def test_cancel_drop_and_an_exception_of_the_trainer(self):
-        engine = Engine(self.store, ring=64 << 20, at_exit="drop")
-        saves = [engine.save(state(step, 3_000_000), step=step) for step in range(1, 5)]
+        engine = Engine(self.store, ring=64 << 20, at_exit="drop", write_rate=8e6)  # half a second each
+        saves = [engine.save(state(step, 1_000_000), step=step) for step in range(1, 5)]
         self.assertTrue(saves[3].cancel())
         self.assertTrue(engine.fence())
         self.assertIn("step 4: cancelled", str(saves[3].exception(60)))
@@ -90,7 +90,7 @@ class Engines(StoreTest):
     def test_a_tensor_that_changes_too_early_is_named(self):
         # A ring that the state does not fit in: its last tensor is still borrowed when it is written to.
         tensors = {str(i): np.random.default_rng(i).standard_normal(400_000) for i in range(6)}
-        with Engine(self.store, ring=2 << 20, check_changes=True) as engine:
+        with Engine(self.store, ring=2 << 20, check_changes=True, write_rate=8e6) as engine:
             save = engine.save(tensors, step=1)
             for values in tensors.values():
                 values += 1
@@ -120,20 +120,22 @@ class Engines(StoreTest):
                 w += np.float32(1)
                 engine.save({{"w": w}}, step=step)
             """)
+        steps = []
         for round_ in range(3):
             child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
             self.assertEqual(child.stdout.readline(), b"ready\n")
-            time.sleep(0.15 + 0.1 * round_)
+            end = time.monotonic() + 60
+            while quern.checkpoint.ls(self.store) == steps and time.monotonic() < end:
+                time.sleep(0.01)
+            time.sleep(0.03 * round_)
             child.send_signal(signal.SIGKILL)
             child.wait(60)
             child.stdout.close()
+            self.assertGreater(len(quern.checkpoint.ls(self.store)), len(steps))
             steps = quern.checkpoint.ls(self.store)
-            if not steps:
-                continue
             for step in steps[-8:]:
                 quern.checkpoint.verify(self.store, step)
                 self.assertTrue((quern.checkpoint.load(self.store, step)["w"] == step).all())
-        self.assertTrue(steps)
 
     def test_close_while_other_threads_wait(self):
         engine = Engine(self.store, ring=2 << 20, write_rate=4e6)
