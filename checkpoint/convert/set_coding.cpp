@@ -90,6 +90,7 @@ Status SetCoding::prepare(Report& report) {
     // What a companion was is in the set; only what comes back of it has to be waited for.
     if (role.companion && entries_[*role.companion].lossy) entry.needs.push_back(*role.companion);
     if (!options_.save.base || !role.exp_avg || !role.exp_avg_sq) continue;
+    entry.reads_moments = entry.lossy || (replay_ && role.gradient);
     if (entry.lossy && entry.lossy->mode == Mode::ebq) {
       entry.needs.push_back(*role.exp_avg_sq);
       entry.needs.push_back(*role.exp_avg);
@@ -133,12 +134,10 @@ void SetCoding::for_each_read(std::uint32_t index, const Body& body) const {
   const Entry& entry = entries_[index];
   body(index);
   if (entry.role.companion) body(*entry.role.companion);
-  const bool reads_moments = options_.save.base && entry.role.exp_avg && entry.role.exp_avg_sq;
-  const bool replays = replay_ && entry.role.gradient;
-  if (!reads_moments || !(entry.lossy || replays)) return;
+  if (!entry.reads_moments) return;
   body(*entry.role.exp_avg);
   body(*entry.role.exp_avg_sq);
-  if (replays) body(*entry.role.gradient);
+  if (replay_ && entry.role.gradient) body(*entry.role.gradient);
 }
 
 void SetCoding::add_with_needs(std::uint32_t index, Vector<std::uint8_t>& seen) {

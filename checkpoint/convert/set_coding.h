@@ -58,7 +58,8 @@ struct SetCoding::Entry {
   SetTensor tensor;
   AssignedRole role;
   std::optional<LossyRequest> lossy;
-  bool derived = false;                ///< a copy of what comes back of its companion
+  bool reads_moments = false;  ///< for what was asked of it first: inputs that do not come true are read all the same
+  bool derived = false;        ///< a copy of what comes back of its companion
   std::optional<std::uint32_t> leads;  ///< the weight of its group, where that is to be replayed
   Vector<std::uint32_t> needs;         ///< to be coded before
   std::uint32_t waiting = 0;           ///< others that need it and are not coded yet

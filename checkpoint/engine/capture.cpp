@@ -56,6 +56,26 @@ void Engine::Core::hold_no_longer(ActiveSave& save, std::uint32_t index) {
   save.progress.captured_seconds = now();
 }
 
+void Engine::Core::release(ActiveSave& save, std::uint32_t index) noexcept {
+  Slot& slot = save.slots[index];
+  if (slot.phase == Phase::released) return;
+  if (slot.phase != Phase::captured) --save.held;
+  if (slot.phase != Phase::waiting) ahead_ -= save.pending->tensors[index].what.bytes();
+  if (!slot.place.segments.empty()) ring_->give_back(slot.place);
+  slot.phase = Phase::released;
+}
+
+void Engine::Core::release_unread(ActiveSave& save) noexcept {
+  const bool is_coded = active_.front().get() == &save;
+  for (std::uint32_t i = 0; i < save.slots.size(); ++i) {
+    const Slot& slot = save.slots[i];
+    // A tensor that is copied whole is still hashed, maybe; capture_some() sees to the others that are copied now.
+    const bool is_copied = slot.copies != 0 || slot.claimed == save.pending->tensors[i].what.bytes();
+    if (slot.phase == Phase::waiting || (slot.phase == Phase::copying ? !is_copied : !is_coded)) release(save, i);
+  }
+  stuck_ = false;
+}
+
 /// Ends a save early: what is not read yet will not be.
 void Engine::Core::stop_save(ActiveSave& save, StatusCode code, String sentence) noexcept {
   if (save.stop) return;
@@ -64,12 +84,7 @@ void Engine::Core::stop_save(ActiveSave& save, StatusCode code, String sentence)
   save.stop_code = code;
   save.stop_sentence = std::move(sentence);
   if (active_.front().get() == &save) files_.stop(true);
-  for (Slot& slot : save.slots) {
-    if (slot.phase != Phase::waiting) continue;
-    slot.phase = Phase::released;
-    --save.held;
-  }
-  stuck_ = false;
+  release_unread(save);
   changed_.notify_all();
 }
 
@@ -113,6 +128,7 @@ bool Engine::Core::codes_first(const AddedTensor& tensor) {
 
 void Engine::Core::borrow(ActiveSave& save, std::uint32_t index, std::uint64_t EngineStats::*why) {
   save.slots[index].phase = Phase::borrowed;
+  stuck_ = false;
   const std::uint64_t bytes = save.pending->tensors[index].what.bytes();
   ahead_ += bytes;
   ++(stats_.*why);
@@ -238,6 +254,7 @@ bool Engine::Core::capture_some(Lock& lock) {
     if (--slot.copies == 0 && slot.claimed == save->pending->tensors[pieces[i].index].what.bytes())
       complete(lock, *save, pieces[i].index);
   }
+  if (save->stop) release_unread(*save);
   stays.reset();
   changed_.notify_all();
   return true;

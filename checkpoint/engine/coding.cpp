@@ -143,25 +143,21 @@ void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, Sa
   const bool told = save.stop;
   save.stop = save.stop || !status.ok();
   changed_.wait(lock, [&] { return save.copying == 0; });
-  for (std::size_t i = 0; i < save.slots.size(); ++i) {
-    Slot& slot = save.slots[i];
-    if (slot.phase != Phase::waiting && slot.phase != Phase::released) ahead_ -= save.pending->tensors[i].what.bytes();
-    if (!slot.place.segments.empty()) ring_->give_back(slot.place);
-    slot.phase = Phase::released;
-  }
+  for (std::uint32_t i = 0; i < save.slots.size(); ++i) release(save, i);
   save.held = 0;
   stuck_ = false;
   SaveProgress& progress = save.progress;
   progress.finished = true;
   progress.durable_seconds = now();
   if (status.ok()) {
-    progress.level = SaveLevel::durable;
+    // What the store does not show yet, another writer of the group will.
+    progress.level = made.published ? SaveLevel::durable : SaveLevel::host;
     progress.counts = made.counts;
     progress.differences = made.differences;
     progress.manifest_bytes = made.manifest_bytes;
     progress.published = made.published;
     progress.id = std::move(made.id);
-    ++stats_.durable;
+    if (made.published) ++stats_.durable;
   } else {
     progress.code = told ? save.stop_code : status.code();
     progress.sentence = told ? std::move(save.stop_sentence) : make_sentence([&] {

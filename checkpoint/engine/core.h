@@ -98,6 +98,10 @@ class Engine::Core {
   ActiveSave* first_uncaptured() const;
   ActiveSave* find_active(std::uint64_t step);
   void hold_no_longer(ActiveSave& save, std::uint32_t index);
+  /// For a tensor that nobody reads or copies: its room in the ring is free, and its memory the caller's.
+  void release(ActiveSave& save, std::uint32_t index) noexcept;
+  /// The same for all of a stopped save of which that is known.
+  void release_unread(ActiveSave& save) noexcept;
   void stop_save(ActiveSave& save, StatusCode code, String sentence) noexcept;
   void stop_changed(ActiveSave& save, const AddedTensor& tensor) noexcept;
   bool is_held(std::string_view tensor) const;

@@ -232,7 +232,7 @@ Result<bool> Engine::wait(std::uint64_t step, SaveLevel level, double timeout, R
     return fail(report, StatusCode::invalid_argument, make_sentence([&] {
                   return join({step_place(step), ": what became of it is no longer known"});
                 }));
-  if (made->code == StatusCode::ok) return true;
+  if (made->code == StatusCode::ok) return made->level >= level;
   // Somebody heard of it.
   std::erase(core.unheard_, made->sentence);
   return fail(report, made->code, make_sentence([&] { return String(made->sentence); }));

@@ -68,7 +68,7 @@ struct PendingSave : public Allocated {
 struct SaveProgress {
   SaveLevel level = SaveLevel::submitted;
   bool stopping = false;  ///< it was cancelled, skipped or dropped
-  bool finished = false;  ///< durable, or failed
+  bool finished = false;  ///< durable, written as a part of a group, or failed
   StatusCode code = StatusCode::ok;
   String sentence;  ///< of a failure
   std::uint64_t raw_bytes = 0;
@@ -82,7 +82,7 @@ struct SaveProgress {
   SetCounts counts;
   std::uint64_t differences = 0;  ///< tensors that need an earlier checkpoint
   std::uint64_t manifest_bytes = 0;
-  bool published = false;  ///< false: other writers of the group have not arrived yet
+  bool published = false;  ///< false: the other writers of the group have not arrived yet, and its level stays at host
   String id;
 };
 
@@ -120,7 +120,8 @@ class Engine {
   /// Returns true once nothing of the caller's memory is read any more, or of the tensor of that name. Copies itself
   /// while it waits. False: it took longer.
   Result<bool> fence(std::string_view tensor, double timeout, Report& report);
-  /// True: the save has reached the level. False: it took longer. A save that failed is its failure.
+  /// True: the save has reached the level. False: it took longer, or the save is finished and other writers of its group
+  /// publish it. A save that failed is its failure.
   Result<bool> wait(std::uint64_t step, SaveLevel level, double timeout, Report& report);
   /// True: no save is under way any more, whatever became of them.
   Result<bool> wait_all(double timeout, Report& report);

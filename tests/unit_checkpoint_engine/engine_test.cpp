@@ -149,6 +149,48 @@ TEST(Engine, Cancel_CapturedOrWaiting_NothingIsSavedAndLifeGoesOn) {
   EXPECT_EQ(store.engine().stats().cancelled, 2U);
 }
 
+TEST(Engine, Cancel_BehindAnother_RoomAndTensorsAreFreeAtOnce) {
+  HeldStore store(ring_of_bytes(4 * kMiB));
+  const State small = state_of({1500000}, 1), large = state_of({1500000, 5 * kMiB}, 2);
+  store.hold();
+  store.expect_submit(small, 1);
+  store.await_held();
+  store.expect_submit(large, 2);  // its second tensor is to be coded where it lies
+  EXPECT_FALSE(store.fence(0.02));
+  Report report;
+  EXPECT_TRUE(store.engine().cancel(2, report).ok());
+  EXPECT_TRUE(store.fence());
+  store.expect_submit(small, 3);
+  EXPECT_TRUE(store.fence());
+  store.release();
+  EXPECT_TRUE(store.wait(3, SaveLevel::durable));
+  store.expect_saved(small, 1);
+  store.expect_saved(small, 3);
+  EXPECT_FALSE(store.has(2));
+}
+
+TEST(Engine, Save_PartOfAGroup_DurableOnceAllAreThere) {
+  HeldStore store(ring_of_bytes(4 * kMiB));
+  State first = state_of({1000}, 1), second = state_of({2000}, 2);
+  second.tensors[0].first = "other";
+  checkpoint::FileSaveOptions options;
+  options.save.group = "together";
+  options.save.writers = 2;
+  Report report;
+  ASSERT_TRUE(store.submit(first, 1, report, options).ok()) << report.problem;
+  EXPECT_TRUE(*store.engine().wait_all(kLong, report));
+  EXPECT_TRUE(store.wait(1, SaveLevel::host));
+  EXPECT_FALSE(store.wait(1, SaveLevel::local));
+  const auto made = store.engine().poll(1, report);
+  ASSERT_TRUE(made.ok());
+  EXPECT_TRUE(made->finished && !made->published && made->level == SaveLevel::host);
+  EXPECT_FALSE(store.has(1));
+  options.save.writer = 1;
+  ASSERT_TRUE(store.submit(second, 1, report, options).ok()) << report.problem;
+  EXPECT_TRUE(store.wait(1, SaveLevel::durable));
+  EXPECT_TRUE(store.has(1));
+}
+
 TEST(Engine, Wait_UnknownStep_Refused) {
   HeldStore store(ring_of_bytes(2 * kMiB));
   Report report;

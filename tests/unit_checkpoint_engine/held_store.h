@@ -83,8 +83,8 @@ class HeldStore {
   SimulatedDisk& disk() { return disk_; }
   void close_engine() { engine_.reset(); }
 
-  Status submit(const State& state, std::uint64_t step, checkpoint::Report& report) {
-    checkpoint::FileSaveOptions options;
+  Status submit(const State& state, std::uint64_t step, checkpoint::Report& report,
+                checkpoint::FileSaveOptions options = {}) {
     options.save.step = step;
     QUERN_ASSIGN_OR_RETURN(auto save, engine_->begin(options, report));
     for (const auto& [name, values] : state.tensors) {

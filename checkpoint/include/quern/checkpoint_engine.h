@@ -111,7 +111,8 @@ QUERN_API void quern_checkpoint_engine_forget(quern_checkpoint_pending* save);
 QUERN_API quern_status quern_checkpoint_engine_fence(quern_checkpoint_engine* engine, const char* tensor,
                                                      double seconds, uint32_t* free);
 /** `*reached` is 1 once the save of that step has the level, 0 after `seconds`. A save that failed, was skipped or
- *  cancelled is an error, with its sentence. The outcomes of the last 1024 saves are known. */
+ *  cancelled is an error, with its sentence. The outcomes of the last 1024 saves are known. The part of a writer that
+ *  is not the last of its group stays at HOST, which is answered at once: the store knows when the others are there. */
 QUERN_API quern_status quern_checkpoint_engine_wait(quern_checkpoint_engine* engine, uint64_t step,
                                                     quern_checkpoint_level level, double seconds, uint32_t* reached);
 /** `*reached` is 1 once no save is under way. */
@@ -121,7 +122,7 @@ QUERN_API quern_status quern_checkpoint_engine_wait_all(quern_checkpoint_engine*
 typedef struct quern_checkpoint_progress {
   uint32_t struct_size;
   quern_checkpoint_level level;
-  uint32_t finished;  /**< 1: durable, or failed */
+  uint32_t finished;  /**< 1: durable, written as a part of a group that others publish, or failed */
   quern_status error; /**< of a save that failed; quern_checkpoint_engine_wait() has its sentence */
   uint64_t raw_bytes;
   uint64_t captured_bytes; /**< the caller may write to again */
