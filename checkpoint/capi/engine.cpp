@@ -240,6 +240,9 @@ quern_status quern_checkpoint_engine_cancel(quern_checkpoint_engine* engine, uin
 quern_status quern_checkpoint_engine_measure(quern_checkpoint_engine* engine, quern_checkpoint_engine_stats* stats) {
   if (engine == nullptr) return ck::refuse("quern_checkpoint_engine_measure: the engine is NULL");
   if (const Status checked = quern::capi::check_struct(stats); !checked.ok()) return ck::refuse(checked);
+  const quern_status own =
+      ck::engine_call(*engine->engine, [&](Report& report) { return engine->engine->check_process(report); });
+  if (own != QUERN_OK) return own;
   const quern::checkpoint::EngineStats known = engine->engine->stats();
   quern_checkpoint_engine_stats out = QUERN_CHECKPOINT_ENGINE_STATS_INIT;
   out.submitted = known.submitted;

@@ -268,6 +268,7 @@ Status Engine::cancel(std::uint64_t step, Report& report) {
 }
 
 EngineStats Engine::stats() const {
+  if (getpid() != core_->process_) return {};  // the lock may be held by a thread that is not here
   const std::lock_guard lock(core_->mutex_);
   EngineStats out = core_->stats_;
   out.waiting = core_->active_.size();

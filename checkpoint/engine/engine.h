@@ -128,10 +128,14 @@ class Engine {
   Result<SaveProgress> poll(std::uint64_t step, Report& report) const;
   /// Drops a save that is not published yet; does not wait. Fence before writing to its tensors all the same.
   Status cancel(std::uint64_t step, Report& report);
+  /// All 0 in a forked process.
   EngineStats stats() const;
   /// Ends the engine: waits for its saves, and drops those that are left at the timeout, or all. Fails when a save
   /// failed that nobody asked about, or was dropped.
   Status close(AtEnd how, double timeout, Report& report);
+
+  /// Fails in a forked process; every call but stats() begins with it.
+  Status check_process(Report& report) const;
 
   /// As the options say; failures become notes.
   void close_for_exit();
@@ -142,7 +146,6 @@ class Engine {
  private:
   class Core;
   explicit Engine(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-  Status check_process(Report& report) const;
   std::shared_ptr<Core> core_;
 };
 

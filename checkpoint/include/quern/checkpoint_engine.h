@@ -3,7 +3,8 @@
  * libquern-checkpoint, in a header of its own; the rules of quern/checkpoint.h hold here too.
  *
  * Order.     begin, add, submit: the tensors are borrowed from submit on. The engine copies them into its ring, or codes
- *            them where they lie, while forward and backward passes only read them. A fence before the optimizer writes
+ *            them where they lie, while forward and backward passes only read them. What a pass writes to, as running
+ *            statistics, is to be copied by the caller before. A fence before the optimizer writes
  *            waits for what is not captured yet. The store is written by an engine's thread, as any save is.
  * Levels.    CAPTURED: the caller's memory is free. HOST: all is in host memory, or beyond. LOCAL: the store shows the
  *            checkpoint. DURABLE: it survives a power cut. A store syncs before it shows, so LOCAL and DURABLE come
@@ -62,8 +63,8 @@ typedef struct quern_checkpoint_engine_desc {
   uint32_t threads;    /**< that code: 0 one a hardware thread */
   uint64_t ring_bytes; /**< at least 2097152; rounded up to segments of 2 MiB */
   /** Most that the engine takes beside the ring; a save that needs more fails with QUERN_ERROR_OUT_OF_MEMORY. Coding a
-   *  tensor with a base, or with a loss, takes up to four times its size; coding exactly without one, 64 MiB. 0: no
-   *  limit. */
+   *  tensor with a base, or with a loss, takes up to four times its size; coding exactly without one, some 16 MiB a
+   *  thread. 0: no limit. */
   uint64_t coding_bytes;
   quern_checkpoint_when_full when_full;
   quern_checkpoint_at_end at_exit; /**< of the process, while the engine is open */

@@ -171,6 +171,19 @@ class Engines(StoreTest):
             engine.save(state(1), step=1).result(60)
 
 
+    def test_small_tensors_are_copied_and_a_long_fence_is_one(self):
+        big, small = np.zeros(2_000_000, np.float32), np.zeros(16_384, np.float32)  # the second: 64 KiB
+        big += np.random.default_rng(1).standard_normal(big.size).astype(np.float32)
+        with Engine(self.store, ring=2 << 20, write_rate=16e6) as engine:
+            save = engine.save({"big": big, "small": small}, step=1)
+            small += 1
+            self.assertTrue(engine.fence())
+            self.assertEqual(engine.stats().fences, 1)
+            self.assertGreater(engine.stats().longest_fence, 0.1)  # longer than one call of the library
+            save.result(60)
+        self.assertEqual(quern.checkpoint.load(self.store)["small"].max(), 0)
+
+
 class Hook(StoreTest):
     def test_attach_has_the_fence_called_with_whatever_arguments(self):
         class Optimizer:

@@ -1,5 +1,6 @@
 """Checkpoints without waiting: states are handed to an engine, which captures and writes them while training goes on."""
 import contextlib
+import copy
 import ctypes
 import itertools
 import logging
@@ -9,6 +10,8 @@ import time
 import weakref
 from dataclasses import dataclass
 
+from .._dtypes import count_of, element_bytes
+from .._tensors import HOST
 from . import library as _library
 from .library import Error, library
 from .reader import given_step
@@ -22,6 +25,7 @@ _WHEN_FULL = {"block": 0, "skip": 1, "compress-first": 2}
 _AT_END = {"drain": 0, "drop": 1}
 _CANCELLED = 63
 _SLICE = 0.1  # seconds in the library before Ctrl-C is looked for
+_SMALL = 1 << 16  # bytes up to which tensors are copied by save()
 _MUST_STAY = "must stay as they are"  # of a close() whose threads still read
 _still_read = []  # what those read: never let go
 
@@ -117,6 +121,18 @@ class Save:
 
     def cancelled(self):
         return self._progress().error == _CANCELLED
+
+
+def _small_copy(source):
+    """A copy of a small tensor in host memory; of others the Source itself."""
+    size = element_bytes(source.dtype) * count_of(source.shape)
+    if not 0 < size <= _SMALL or source.memory != HOST:
+        return source
+    room = ctypes.create_string_buffer(size)
+    ctypes.memmove(room, source.address, size)
+    copied = copy.copy(source)
+    copied.address, copied.keep = ctypes.addressof(room), room
+    return copied
 
 
 class _Kept:
@@ -226,7 +242,8 @@ class Engine:
                 engine.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, step=step)
 
     save() returns at once; tensors are read while forward and backward go on, and must not be written to before fence() has returned.
-    Tensors of host memory are borrowed, others (on a device, not contiguous) copied by save() itself.
+    Tensors of host memory above 64 KiB are borrowed. save() itself copies smaller ones, such as the running statistics that a forward
+    pass writes to, and those that are on a device or not contiguous.
 
     ring: bytes that copies of tensors may take, all of them taken when the engine is opened; a state that fits frees the trainer
     soonest. coding: most bytes beside the ring (0: no limit). threads: that code; 0: one a hardware thread. when_full:
@@ -242,6 +259,8 @@ class Engine:
                  check_changes=False, write_rate=0.0, **defaults):
         self._library = library()
         self._defaults = defaults
+        self._counting = threading.Lock()
+        self._fences, self._longest_fence = 0, 0.0  # the library counts slices of them
         self._at_exit = _number_of(at_exit, _AT_END, "at_exit")
         self._exit_timeout = float(exit_timeout)
         note = _library.Note(lambda _, note: _log.info("%s", note.decode("utf-8", "replace")))
@@ -288,6 +307,7 @@ class Engine:
         with self._open.call() as handle:
             desc = save_desc(given_step(step), **self._arguments(arguments))
             self._open.forget_captured()
+            tensors = {name: _small_copy(source) for name, source in tensors.items()}
             pending = ctypes.c_void_p()
             self._library.engine_begin(handle, desc, pending)
             try:
@@ -313,7 +333,13 @@ class Engine:
         """Returns True once no tensor that was given to save() is read any more, or no tensor of that name; False after
         `timeout` seconds. Call it before the optimizer's step, or attach() it."""
         name = None if tensor is None else text(tensor, "a tensor's name")
-        free = self._wait("engine_fence", timeout, name)
+        begin = time.monotonic()
+        try:
+            free = self._wait("engine_fence", timeout, name)
+        finally:
+            with self._counting:
+                self._fences += 1
+                self._longest_fence = max(self._longest_fence, time.monotonic() - begin)
         if self._open.kept:
             self._open.forget_captured()
         return free
@@ -330,7 +356,9 @@ class Engine:
         out = _library.EngineStats()
         with self._open.call() as handle:
             self._library.engine_measure(handle, out)
-        return EngineStats(**{name: getattr(out, name) for name in EngineStats.__dataclass_fields__})
+        measured = {name: getattr(out, name) for name in EngineStats.__dataclass_fields__}
+        with self._counting:
+            return EngineStats(**{**measured, "fences": self._fences, "longest_fence": self._longest_fence})
 
     def close(self, how=None, timeout=None):
         """"drain" waits (`timeout` seconds, None: without end) for what is under way, "drop" drops it; without `how` as at_exit
