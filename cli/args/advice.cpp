@@ -107,8 +107,9 @@ std::string no_levels(const std::vector<std::string>& files) {
   for (const std::string& word : files) {
     if (!word.starts_with('-') || !is_digits(std::string_view(word).substr(1))) continue;
     return fmt::format(
-        "{}: there are no levels; the bound decides the size, and --goal speed takes the fast codec instead of the "
-        "smallest stream",
+        "{}: there are no levels; the bound decides the size; --effort 1 to 9 says how much time the search for a "
+        "small "
+        "stream may take, and --goal speed takes the fast codec",
         word);
   }
   return {};

@@ -7,6 +7,7 @@
 
 #include "cli/args/advice.h"
 #include "cli/args/exit_codes.h"
+#include "cli/args/help_text.h"
 #include "cli/args/raw_args.h"
 #include "cli/args/values.h"
 
@@ -522,22 +523,6 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else {
     read_small_verbs(raw, name, program, out);
   }
-}
-
-/// CLI11 messages may span lines and say nothing about where help is.
-std::string one_line(std::string message, const CLI::App& program) {
-  while (!message.empty() && message.back() == '\n') message.pop_back();
-  std::string out;
-  for (const char c : message) {
-    const bool control = static_cast<unsigned char>(c) < 0x20;
-    if (c == '\n') {
-      out += "; ";
-    } else {
-      out += control ? '?' : c;
-    }
-  }
-  const auto verbs = program.get_subcommands();
-  return out + (verbs.empty() ? "; see quern --help" : "; see quern " + verbs.front()->get_name() + " --help");
 }
 
 /// CLI11 says only that something required is missing, as in "IN is required".

@@ -123,4 +123,19 @@ std::shared_ptr<CLI::FormatterBase> help_formatter() {
   return formatter;
 }
 
+std::string one_line(std::string message, const CLI::App& program) {
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  std::string out;
+  for (const char c : message) {
+    const bool control = static_cast<unsigned char>(c) < 0x20;
+    if (c == '\n') {
+      out += "; ";
+    } else {
+      out += control ? '?' : c;
+    }
+  }
+  const auto verbs = program.get_subcommands();
+  return out + (verbs.empty() ? "; see quern --help" : "; see quern " + verbs.front()->get_name() + " --help");
+}
+
 }  // namespace quern::cli
