@@ -16,6 +16,7 @@
 #include "cli/checkpoint/bench_page.h"
 #include "cli/checkpoint/bench_trainer.h"
 #include "cli/checkpoint/verb.h"
+#include "cli/files/interrupt.h"
 #include "cli/files/page_file.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
@@ -27,6 +28,7 @@ namespace {
 namespace ck = quern::checkpoint;
 
 constexpr double kNoEnd = std::numeric_limits<double>::infinity();
+constexpr double kSlice = 0.1;  // seconds after which a wait looks for Ctrl-C
 constexpr int kRounds = 3;
 
 enum class Way { none, wait, copy, raw, lazy };
@@ -43,6 +45,11 @@ struct Measured {
   ck::EngineStats stats;
   BenchTimeline timeline;  ///< of the first round
 };
+
+/// Ends the bench, whose folder is removed on the way out.
+void check_interrupt() {
+  if (SignalGuard::is_interrupted()) fail(Exit::interrupted, "interrupted");
+}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -129,6 +136,7 @@ class Bench {
     const ck::Store store(files, String(root));
     const bool draws = round == 0;
     for (std::uint64_t step = 1; step <= args_.bench_steps; ++step) {
+      check_interrupt();
       const double begin = clock.seconds();
       trainer_.forward();
       const double forwarded = clock.seconds();
@@ -187,6 +195,7 @@ class Bench {
     options.ring_bytes = args_.ring_bytes;
     options.threads = args_.run.threads;
     options.write_rate = args_.throttle;
+    options.at_exit = ck::AtEnd::drop;
     options.watch = [this](const ck::EngineEvent& event) {
       using Kind = ck::EngineEvent::Kind;
       if (event.kind == Kind::submit || event.kind == Kind::fence) return;
@@ -219,7 +228,7 @@ class Bench {
   double fence(ck::Engine& engine) {
     const Stopwatch watch;
     ck::Report report;
-    (void)check(engine.fence("", kNoEnd, report), report);
+    while (!check(engine.fence("", kSlice, report), report)) check_interrupt();
     return watch.seconds();
   }
 
@@ -247,6 +256,7 @@ class Bench {
       options.save.base = step == args_.every
                               ? std::nullopt
                               : check(ck::find_newest_key(store, options.save.key_distance, report), report);
+    options.progress = [](std::uint64_t, std::uint64_t) { return !SignalGuard::is_interrupted(); };
     auto session = check(ck::SaveSession::begin(store, options.save, runner_.get(), report), report);
     WholeState state(trainer_);
     const ck::SetCounts counts = check(ck::save_set(*session, state, options, runner_.get(), report), report);
@@ -257,7 +267,7 @@ class Bench {
 
   void finish(ck::Engine& engine, Measured& out) {
     ck::Report report;
-    (void)check(engine.wait_all(kNoEnd, report), report);
+    while (!check(engine.wait_all(kSlice, report), report)) check_interrupt();
     for (std::uint64_t step = args_.every; step <= args_.bench_steps; step += args_.every) {
       (void)check(engine.wait(step, ck::SaveLevel::durable, 0, report), report);
       const ck::SaveProgress progress = check(engine.poll(step, report), report);
@@ -312,6 +322,8 @@ Exit run_checkpoint_bench(const CheckpointArgs& given) {
   const double forward = args.forward.value_or(2 * copy_seconds), backward = args.backward.value_or(2 * copy_seconds);
   trainer.calibrate(forward, backward);
   if (args.ring_bytes == 0) args.ring_bytes = trainer.bytes() / 8 * 9 + (std::uint64_t{1} << 22);
+  // Until the folder is gone: SIGINT and the like wait so long.
+  const SignalGuard signals;
   const BenchFolder folder(args.store);
   Bench bench(args, trainer, folder);
   Measured measured[std::size(kWays)];

@@ -99,6 +99,19 @@ SignalGuard::~SignalGuard() {
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
 }
 
+bool SignalGuard::is_interrupted() {
+  sigset_t pending;
+  if (sigpending(&pending) != 0) return false;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    // One that is ignored may be pending, too.
+    struct sigaction current {};
+    if (sigismember(&pending, number) == 1 && sigaction(number, nullptr, &current) == 0 &&
+        current.sa_handler != SIG_IGN)
+      return true;
+  }
+  return false;
+}
+
 std::size_t register_temporary(const std::string& path) {
   if (path.size() + 1 > kPathBytes) return kSlots;
   for (std::size_t i = 0; i < kSlots; ++i) {

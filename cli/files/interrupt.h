@@ -21,6 +21,9 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
+  /// Whether the guard's end will be that of the process: for work that is to be given up then.
+  static bool is_interrupted();
+
  private:
   alignas(16) unsigned char saved_mask_[128];
 };

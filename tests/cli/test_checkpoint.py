@@ -574,6 +574,21 @@ class Checkpoint(CliTest):
                           ["--base", "3"]):
             self.refused(1, "", "checkpoint", "bench", "--store", self.folder.name, *arguments)
 
+    def test_the_bench_of_waiting_with_a_base(self):
+        self.ok("checkpoint", "bench", "--store", self.folder.name, "--size", "256K", "--tensors", "2", "--steps", "4",
+                "--every", "2", "--base", "newest")
+
+    def test_the_bench_of_waiting_interrupted(self):
+        process = subprocess.Popen([harness.QUERN, "checkpoint", "bench", "--store", self.folder.name, "--size", "4M",
+                                    "--steps", "100000", "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        folders = lambda: [name for name in os.listdir(self.folder.name) if name.startswith("quern-bench")]
+        end = time.monotonic() + 30
+        while not folders() and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 130)
+        self.assertEqual(folders(), [])
+
     def test_processes_killed_at_any_moment(self):
         self.save(1)
         source = random.Random(harness.SEED)

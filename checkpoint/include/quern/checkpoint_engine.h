@@ -63,8 +63,8 @@ typedef struct quern_checkpoint_engine_desc {
   uint32_t threads;    /**< that code: 0 one a hardware thread */
   uint64_t ring_bytes; /**< at least 2097152; rounded up to segments of 2 MiB */
   /** Most that the engine takes beside the ring; a save that needs more fails with QUERN_ERROR_OUT_OF_MEMORY. Coding a
-   *  tensor with a base, or with a loss, takes up to four times its size; coding exactly without one, some 16 MiB a
-   *  thread. 0: no limit. */
+   *  tensor with a base, or with a loss, takes up to four times its size; coding exactly without one, some 16 MiB and
+   *  5 MiB a thread. 0: no limit. */
   uint64_t coding_bytes;
   quern_checkpoint_when_full when_full;
   quern_checkpoint_at_end at_exit; /**< of the process, while the engine is open */
