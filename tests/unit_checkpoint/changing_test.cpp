@@ -2,6 +2,7 @@
 // the same bytes whatever the number of threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -39,7 +40,9 @@ class SharedTensors final : public checkpoint::TensorSet {
     return std::span<const std::uint8_t>(tensors_[i].values);
   }
   Vector<const checkpoint::Metadata*> metadata() const override { return {&metadata_}; }
+  void done(std::size_t i) override { done_.push_back(i); }
   RunTensors tensors_;
+  std::vector<std::size_t> done_;
 
  private:
   checkpoint::Metadata metadata_;
@@ -148,6 +151,28 @@ TEST_F(ChangingTensors, SaveWithBase_FailsOrKeepsWhatOnceWas) {
     options.save.step = 2;
     options.save.base = 1;
     expect_noticed(run.state(), options);
+  }
+}
+
+TEST_F(ChangingTensors, WeightThatIsKeptAfterAll_ItsMomentsAreDoneOnce) {
+  for (const Preset preset : {Preset::balanced, Preset::archive}) {
+    store_ = Store(disk_, checkpoint::join({"store", checkpoint::decimal(static_cast<std::uint64_t>(preset))}));
+    TrainingRun run;
+    run.step();
+    RunTensors state = run.state();
+    // None of them negative: taken for statistics.
+    for (RunTensor& tensor : state)
+      for (std::size_t i = 3; i < tensor.values.size(); i += 4) tensor.values[i] &= 0x7f;
+    save_base(state, preset);
+    FileSaveOptions options;
+    options.preset = preset;
+    options.save.step = 2;
+    options.save.base = 1;
+    SharedTensors set(state);
+    ASSERT_TRUE(save_set(store_, set, options, runner_, report_).ok()) << report_.problem;
+    std::sort(set.done_.begin(), set.done_.end());
+    ASSERT_EQ(set.done_.size(), state.size());
+    for (std::size_t i = 0; i < state.size(); ++i) EXPECT_EQ(set.done_[i], i) << state[i].name;
   }
 }
 
