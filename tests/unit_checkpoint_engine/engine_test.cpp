@@ -333,8 +333,9 @@ TEST(Engine, Exit_EngineOpen_DrainsOrDropsAsConfigured) {
       options.at_exit = how;
       if (how == AtEnd::drop) options.write_rate = 1 << 20;  // the first takes half a minute
       Report report;
-      static auto engine = checkpoint::Engine::open(checkpoint::system_files(), folder, options, report);
+      // Made before the engine, so that it goes after the engine is closed.
       static const State state = state_of(std::vector<std::uint64_t>(16, 2 * kMiB), 3);
+      static auto engine = checkpoint::Engine::open(checkpoint::system_files(), folder, options, report);
       for (std::uint64_t step = 1; step <= 4; ++step) {
         checkpoint::FileSaveOptions save;
         save.save.step = step;
