@@ -184,6 +184,7 @@ TEST(AllocatorSweep, PlanAndQueuedCalls) {
   Compressing work;
   sweep("plan", "abs=1e-3 a_setting_for_no_codec_at_all=1", [&](quern_context* c, quern_params* p) {
     quern_array array = array_of(work.values.data());
+    quern_array back = array_of(work.back.data());
     quern_plan* plan = nullptr;
     if (const auto status = quern_plan_create(c, p, &array, &plan)) return status;
     quern_plan_destroy(plan);
@@ -198,7 +199,7 @@ TEST(AllocatorSweep, PlanAndQueuedCalls) {
       status = quern_compress_async(c, plan, &array, nullptr, 0, work.stream.data(), work.stream.size(), &work.size,
                                     nullptr);
     if (status == QUERN_OK)
-      status = quern_decompress_async(c, work.stream.data(), work.size, &array, nullptr, 0, nullptr);
+      status = quern_decompress_async(c, work.stream.data(), work.size, &back, nullptr, 0, nullptr);
     quern_plan_destroy(plan);
     quern_params_destroy(plain);
     return status;

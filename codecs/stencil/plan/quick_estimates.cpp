@@ -79,7 +79,8 @@ Status QuickEstimates::run() {
   const bool dense = !trials_.empty() && bits_above(kDenseBits);
   if (!all_ && dense && (bits_above(kMostBits) || !boxes_show_levels())) return {};
   add_levels();
-  for (Trial& trial : trials_) trial.dense = dense && trial.layout.levels;
+  // Blocks and whole encodings show levels as they are.
+  for (Trial& trial : trials_) trial.dense = !all_ && dense && trial.layout.levels;
   add_wavelet();
   return run_new();
 }
