@@ -42,7 +42,7 @@ class LaneLevelRecorder {
       const std::uint32_t batch = tables_.batch_of(count - at), p = tables_.probability(context);
       std::uint32_t all = 0;
       for (std::uint32_t b = 0; b < batch; b += kLanes) {
-        const std::uint32_t there = std::min<std::uint32_t>(batch - b, kLanes);
+        const std::uint32_t there = batch - b < kLanes ? batch - b : kLanes;
         const std::uint32_t ones = symbols(at + b, there);
         X::lanes([&](auto lane) {
           if (lane < there) note(b + static_cast<std::uint32_t>(lane), p, ones >> lane & 1, lane);
