@@ -79,6 +79,7 @@ Case make_case(fuzz::Feed& feed) {
   static constexpr const char* kLayouts[] = {"auto", "raster", "levels", "planes", "wavelet"};
   if (c.options.codec == "stencil")
     c.options.settings = {{"layout", kLayouts[choice / (codecs.size() + 1) % std::size(kLayouts)]}};
+  c.options.effort = static_cast<unsigned>(1 + choice / (codecs.size() + 1) / std::size(kLayouts) % 9);
   const auto shape = choose_shape(feed);
   QUERN_FUZZ_CHECK(shape.ok(), shape.status().text());
   c.shape = *shape;
