@@ -110,7 +110,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Reads and writes nothing; the store is looked at when the save's turn comes.
+  /// Reads and writes nothing; the store is opened when the save's turn comes.
   Result<std::unique_ptr<PendingSave>> begin(const FileSaveOptions& options, Report& report);
   Status add(PendingSave& save, AddedTensor tensor, Report& report);
   Status add_blob(PendingSave& save, std::string_view name, std::span<const std::uint8_t> bytes, Report& report);

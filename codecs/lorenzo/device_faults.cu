@@ -66,7 +66,7 @@ struct SameCode {
   bool lossy;
 };
 
-/// What one thread looks at.
+/// What one thread reads.
 template <class Bits, class Rule>
 class Holder {
  public:

@@ -71,7 +71,7 @@ struct FaultPlaces {
   /// What the streams were written with: decoded are values under their bound. Null: streams were only read, and all
   /// bits are the same.
   const DeviceStream* written = nullptr;
-  const DeviceStream* read = nullptr;  ///< the second reading; what failed there is not looked at
+  const DeviceStream* read = nullptr;  ///< the second reading; what failed there is not read
   std::uint32_t* faults = nullptr;     ///< faults[i] is 0 and becomes 1
 };
 

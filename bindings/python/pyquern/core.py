@@ -364,7 +364,7 @@ def _decode(data: Bytes, found: Any, region: Any, level: int | None,
     """Shape of what is asked for, and the call that decodes it into a struct."""
     lib, shape = library(), shape_of(found)
     if check_faults and (region is not None or level is not None):
-        raise TypeError("check_faults=True looks at whole arrays: leave region and level out")
+        raise TypeError("check_faults=True checks whole arrays: leave region and level out")
     if region is not None and level is not None:
         raise TypeError("region and level were given: decode the one or the other")
     if level is not None:

@@ -44,7 +44,7 @@ Result<bool> rows_go_on(const PlanRequest& request);
 Result<TrialArray> take_trial_array(const PlanRequest& request, const Shape& shape,
                                     std::optional<std::uint64_t> number = std::nullopt);
 
-/// Copies all of an array that the sample holds, looked at as one box: special values are found as in one segment.
+/// Copies all of an array that the sample holds, read as one box: special values are found as in one segment.
 Result<TrialArray> take_whole_array(const PlanRequest& request);
 
 }  // namespace quern::codec::stencil
