@@ -204,7 +204,7 @@ Result<ChosenLayout> choose_by_blocks(const Stage& stage, Vector<Trial> candidat
   Vector<std::size_t> open(candidates.size());
   std::iota(open.begin(), open.end(), std::size_t{0});
   Vector<Trial> sums = candidates;
-  for (Trial& sum : sums) sum.elems = sum.bits = sum.plain = 0;
+  for (Trial& sum : sums) sum.elems = sum.bits = 0;
   for (std::uint64_t block = 0; block < kMostBlocks && open.size() > 1; ++block) {
     QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, shape, block));
     const Stage here{request, stage.kernels, array, stage.parts, stage.scratch};
@@ -215,7 +215,6 @@ Result<ChosenLayout> choose_by_blocks(const Stage& stage, Vector<Trial> candidat
       Trial& sum = sums[open[k]];
       sum.elems += trials[k].elems;
       sum.bits += trials[k].bits;
-      sum.plain += trials[k].plain;
       // The transform gains more in a block than in the chunks of the array.
       const double percent = trials[k].layout.wavelet ? kWaveletPercent : 100;
       bits[open[k]].push_back(static_cast<double>(trials[k].bits) / static_cast<double>(trials[k].elems) * 100 /

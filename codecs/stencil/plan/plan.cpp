@@ -168,15 +168,16 @@ Vector<Trial> untried(const Vector<Trial>& trials, const Vector<Trial>& tried) {
   return rest;
 }
 
-/// Of trials in raster order only those that come nearest to the best one on a larger box; all others.
-Result<Vector<Trial>> with_best_raster(const Stage& stage, const Vector<Trial>& trials) {
+/// Of trials in raster order only those that come nearest to the best one on a box of that shape; all others.
+Result<Vector<Trial>> with_best_raster(const Stage& first, const Shape& shape, const Vector<Trial>& trials) {
   constexpr std::uint64_t kNearPercent = 102;
   Vector<Trial> estimates;
   Vector<Trial> left;
   for (const Trial& trial : trials) (trial.layout.levels || trial.layout.wavelet ? left : estimates).push_back(trial);
   if (estimates.size() < 2) return trials;
+  QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(first.request, shape));
   Vector<Trial> larger = estimates;
-  QUERN_RETURN_IF_ERROR(stage.run(larger));
+  QUERN_RETURN_IF_ERROR((Stage{first.request, first.kernels, array, first.parts, first.scratch}.run(larger)));
   const std::size_t best = best_of(larger);
   for (std::size_t i = 0; i < larger.size(); ++i)
     if (i == best || cheaper(larger[i], larger[best], kNearPercent)) left.push_back(estimates[i]);
@@ -215,10 +216,8 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   QUERN_RETURN_IF_ERROR(estimates.run());
   if (comparison == Comparison::blocks) return choose_by_blocks(first, estimates.possible_winners(), merging);
   if (comparison == Comparison::whole) {
-    QUERN_ASSIGN_OR_RETURN(const TrialArray array, take_trial_array(request, second_shape));
-    QUERN_ASSIGN_OR_RETURN(
-        const Vector<Trial> winners,
-        with_best_raster({request, kernels, array, choice.parts, scratch}, estimates.possible_winners()));
+    QUERN_ASSIGN_OR_RETURN(const Vector<Trial> winners,
+                           with_best_raster(first, second_shape, estimates.possible_winners()));
     return choose_by_encoding(first, winners);
   }
   const Vector<Trial> near = estimates.near_best();
