@@ -30,15 +30,18 @@ OwnedArray coast(DType dtype, std::uint64_t planes, Bits land_bits) {
 void add_values(std::vector<GoldenFile>& files) {
   files.push_back(one("mask_nan", "NaN with a payload in coherent planes",
                       coast(DType::f32, 5, [](std::uint64_t) { return 0x7FC12345; }), with(BoundKind::abs, 0.25)));
+  const OwnedArray filled =
+      coast(DType::f32, 2, [](std::uint64_t i) { return i % 9 == 0 ? UINT64_C(0x80000000) : kFillF32; });
   CompressOptions fill = with(BoundKind::abs, 0.25);
   fill.fill_bits = {kFillF32, 0x80000000};
-  files.push_back(
-      one("mask_fill", "declared fill values, one of them -0.0",
-          coast(DType::f32, 2, [](std::uint64_t i) { return i % 9 == 0 ? UINT64_C(0x80000000) : kFillF32; }), fill));
+  files.push_back(one("mask_fill_levels", "declared fill values, one of them -0.0", filled, fill));
+  fill.settings = {{"mask", "1"}};
+  files.push_back(one("mask_fill", "declared fill values in the form of decisions", filled, fill));
   files.push_back(one("mask_repeated", "land that is 0, found as a repeated value",
                       coast(DType::f64, 2, [](std::uint64_t) { return UINT64_C(0); }), with(BoundKind::abs, 0.25)));
   CompressOptions integers = with(BoundKind::abs, 1);
   integers.fill_bits = {0x8001};
+  integers.settings = {{"mask", "1"}};
   files.push_back(one("mask_fill_i16", "a fill value of an integer type",
                       coast(DType::i16, 1, [](std::uint64_t) { return 0x8001; }), integers));
 }

@@ -125,11 +125,11 @@ TEST(RoundTrip, MasksByLevels_ComeBackWhateverTheThreads) {
   spoil(a, 1e20f);
   CompressOptions options = with_bound(BoundKind::abs, 0.05);
   options.fill_bits = {std::bit_cast<std::uint32_t>(1e20f)};
-  const auto decisions = compress_ok(a, options, toys.registry);
+  const auto levels = compress_ok(a, options, toys.registry);  // the toy codec is one for throughput
   options.settings = {{"mask", "1"}};
-  EXPECT_TRUE(compress_ok(a, options, toys.registry) == decisions);
+  const auto decisions = compress_ok(a, options, toys.registry);
   options.settings = {{"mask", "2"}};
-  const auto levels = compress_ok(a, options, toys.registry);
+  EXPECT_TRUE(compress_ok(a, options, toys.registry) == levels);
   EXPECT_FALSE(levels == decisions);
   EXPECT_TRUE(decompress_ok(levels, a.dtype, a.shape, toys.registry).bytes ==
               decompress_ok(decisions, a.dtype, a.shape, toys.registry).bytes);

@@ -58,17 +58,19 @@ class CudaArrayCoder final : public DeviceArrayCoder {
   Status open_compressor(const ChunkKernels& kernels, const CompressOptions& options) {
     const CurrentDevice current(ordinal_);
     QUERN_RETURN_IF_ERROR(current.status());
+    QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(options, kernels.info().tier));
+    const bool masks_by_levels = form == mask::MaskForm::levels;
     if (shape_.elems() != 0) {
       QUERN_ASSIGN_OR_RETURN(
           planner_, kernels.planner(dtype_, shape_, codec_settings(options.settings), sample_elems(dtype_, shape_)));
-      QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(options.settings));
-      writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size(), form == mask::MaskForm::levels);
+      writable_ = LayoutLimits(planner_->layouts(), planner_->layouts().size(), masks_by_levels);
       QUERN_RETURN_IF_ERROR(check_promise(options));
       checks_faults_ = planner_->checks_faults();
       if (checks_faults_) set_readable(planner_->layouts());
     }
     compresses_ = true;
-    return request_.open(dtype_, options, planner_ ? planner_->constants() : std::span<const std::uint8_t>());
+    return request_.open(dtype_, options, masks_by_levels,
+                         planner_ ? planner_->constants() : std::span<const std::uint8_t>());
   }
 
   std::uint64_t workspace_bytes(std::uint32_t count) const override {

@@ -21,14 +21,16 @@ namespace quern::cuda {
 /// opened and when it goes.
 class ArrayRequest {
  public:
-  Status open(DType dtype, const CompressOptions& options, std::span<const std::uint8_t> planner_constants) {
+  /// `masks_by_levels`: the form of masks.
+  Status open(DType dtype, const CompressOptions& options, bool masks_by_levels,
+              std::span<const std::uint8_t> planner_constants) {
     request_.bound = options.bound;
     if (options.bound.kind == BoundKind::lossless) request_.bound.value = 0;
     request_.has_range = options.range.has_value();
     if (options.range) request_.range = *options.range;
     request_.writer = this_writer();
     kernels::copy_fills(options.fill_bits, fills_);
-    request_.mask = mask_rules(dtype, options, {});
+    request_.mask = mask_rules(dtype, options, {}, masks_by_levels);
 
     Vector<std::uint8_t> fill_bytes(options.fill_bits.size() * dtype_bytes(dtype));
     ByteWriter fills(fill_bytes);

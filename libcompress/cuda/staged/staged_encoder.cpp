@@ -30,9 +30,8 @@ StagedEncoder::StagedEncoder(const StreamSetup& setup, const CompressOptions& op
   const auto slots = static_cast<std::uint32_t>(segments) * chunks;
   tables_ = SegmentTables({1, static_cast<std::uint32_t>(segments), chunks, slots, slots}, workspace_);
   if (segments != 0) {
-    plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced);
+    plan_.mask = mask_rules(setup.header.dtype, options, setup.header.enforced, setup.header.may_have_mask_levels());
     plan_.mask.views = setup.mask_views;
-    plan_.mask.by_levels = setup.header.may_have_mask_levels();
     masks_ = StagedMasks(layout, tables_.shape, slot_bytes_, static_cast<std::uint32_t>(options.fill_bits.size()),
                          plan_.mask.by_levels, workspace_);
   }

@@ -10,17 +10,16 @@
 #include "libcompress/core/element_of.h"
 #include "libcompress/cuda/stream/mask_waves.cuh"
 #include "libcompress/device/chunk_kernels.h"
-#include "libcompress/pipeline/encode/mask_setting.h"
 #include "libcompress/pipeline/mask/mask_rules.h"
 
 namespace quern::cuda {
 
 /// What masks are made by under a bound; a bound that is found on the device replaces the part that depends on it.
-inline kernels::LaneMaskRules mask_rules(DType dtype, const CompressOptions& options, const EnforcedBound& enforced) {
+inline kernels::LaneMaskRules mask_rules(DType dtype, const CompressOptions& options, const EnforcedBound& enforced,
+                                         bool by_levels) {
   kernels::LaneMaskRules rules;
   rules.element = element_of(dtype);
-  const auto form = mask_form(options.settings);  // known to be good
-  rules.by_levels = form.ok() && *form == mask::MaskForm::levels;
+  rules.by_levels = by_levels;
   kernels::with_element_words(rules.element, [&](auto words) {
     using W = decltype(words);
     rules.repeated = mask::repeated_rules<W>(options.find_repeated, enforced);

@@ -31,7 +31,7 @@ class CleanSample final : public PlanSample {
   Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
                          std::uint8_t* special_room) const override {
     QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, raw_.look(first, place, room, special_room));
-    QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(request_.options->settings));
+    QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(*request_.options, request_.candidate.tier()));
     const mask::RepeatedRule rule{request_.options->find_repeated, request_.bound.enforced, {}, form};
     QUERN_ASSIGN_OR_RETURN(const mask::SegmentMask found,
                            mask::find_specials(box, request_.dtype, request_.options->fill_bits, rule));
@@ -104,7 +104,7 @@ Status check_options(DType dtype, const CompressOptions& options) {
   if (options.effort < 1 || options.effort > 9)
     return Status(StatusCode::invalid_argument, "the effort is {0}; it must be a number from 1 to 9",
                   static_cast<std::int64_t>(options.effort));
-  QUERN_RETURN_IF_ERROR(mask_form(options.settings).status());
+  QUERN_RETURN_IF_ERROR(mask_form(options, CodecTier::throughput).status());
   if (options.codec == "auto")
     for (const auto& [key, value] : options.settings)
       if (key == "verify")
@@ -190,7 +190,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
       mask::may_have_mask(request.dtype, request.options->fill_bits.size(), request.options->find_repeated);
   if (may_mask) setup.mask_views = mask::MaskViews(request.shape.extents(), setup.header.grid.extents);
   if (setup.mask_views.count > 0) setup.header.must_understand |= kMaskViews;
-  QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(request.options->settings));
+  QUERN_ASSIGN_OR_RETURN(const mask::MaskForm form, mask_form(*request.options, request.candidate.tier()));
   if (may_mask && form == mask::MaskForm::levels) setup.header.must_understand |= kMaskLevels;
   QUERN_RETURN_IF_ERROR(finish_setup(setup));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t limit,
