@@ -63,6 +63,7 @@ TEST(MaskSurvey, EveryKind_CountedAsWhatItIs) {
   for (std::size_t i = 300000; i < 333333; ++i) values[i] = kFill;
   CompressOptions options = absolute(1e-3);
   options.fill_bits = {kFillBits};
+  options.settings = {{"mask", "1"}};
   const Shape shape = shape_of({120, 100, 60});
   const auto stream = compressed(values, shape, options);
   const auto found = survey(stream);
