@@ -51,7 +51,7 @@ struct BitFlip {
   enum class Where : std::uint8_t {
     memory,    ///< the byte `at` of device memory
     uploaded,  ///< what the host has copied to the device last
-    shared,    ///< shared memory of a block
+    shared,    ///< shared memory of a block, of that what the block has written
     exchanged  ///< a value that a lane brings to a collective operation of its warp, as from a register
   };
   Where where = Where::memory;

@@ -114,6 +114,19 @@ class Scene {
     return queued && cudaStreamSynchronize(queue) == cudaSuccess && simt::failure().empty();
   }
 
+  /// Finds what the call writes of its workspace: what is the same whatever was there before.
+  bool find_used(bool encode) {
+    std::vector<Bytes> left;
+    for (const std::uint8_t before : {0x00, 0xff}) {
+      plain_job->workspace().put(Bytes(call_bytes, before));
+      if (!run(*plain_job, encode, {})) return false;
+      left.push_back(plain_job->workspace().get());
+    }
+    for (std::uint64_t i = 0; i < call_bytes; ++i)
+      if (left[0][i] == left[1][i]) used_bytes.push_back(i);
+    return !used_bytes.empty();
+  }
+
   Outcome verdict(bool encode) const {
     if (job->outcomes()[0].status != 0) return Outcome::detected;
     OwnedArray back = array;
@@ -134,7 +147,8 @@ class Scene {
   OwnedArray right;
   std::unique_ptr<DeviceArrayCoder> coder, unchecked;
   std::unique_ptr<DeviceJob> job, plain_job;
-  std::uint64_t call_bytes = 0;  ///< of the workspace, in which the call itself works
+  std::uint64_t call_bytes = 0;           ///< of the workspace, in which the call itself works
+  std::vector<std::uint64_t> used_bytes;  ///< of these, the ones that it writes
 
  private:
   /// The bound of the stream that no flip has touched.
@@ -149,11 +163,14 @@ class Scene {
 /// The launches of a call that looks for no faults, as moments; and where the last one ends.
 using Launches = std::vector<std::uint64_t>;
 
-/// In any launch, whatever its length.
+/// Every other one in any launch, whatever its length; the others at any time, so that long launches get more.
 BitFlip plan(const Scene& scene, bool encode, const Launches& launches, Target target, std::mt19937_64& random) {
   BitFlip flip;
   const std::size_t launch = random() % (launches.size() - 1);
-  flip.moment = launches[launch] + random() % (launches[launch + 1] - launches[launch]);
+  const bool in_any_launch = random() % 2 == 0;
+  const std::uint64_t begin = in_any_launch ? launches[launch] : launches.front();
+  const std::uint64_t end = in_any_launch ? launches[launch + 1] : launches.back();
+  flip.moment = begin + random() % (end - begin);
   flip.choice = random();
   const auto within = [&](std::uint8_t* begin, std::uint64_t bytes) {
     flip.where = BitFlip::Where::memory;
@@ -162,7 +179,9 @@ BitFlip plan(const Scene& scene, bool encode, const Launches& launches, Target t
   switch (target) {
     case Target::exchanged: flip.where = BitFlip::Where::exchanged; break;
     case Target::shared: flip.where = BitFlip::Where::shared; break;
-    case Target::workspace: within(scene.job->workspace().data(), scene.call_bytes); break;
+    case Target::workspace:
+      within(scene.job->workspace().data() + scene.used_bytes[random() % scene.used_bytes.size()], 1);
+      break;
     case Target::stream: within(scene.job->stream(0).data(), scene.expected.size()); break;
     case Target::values: within(scene.job->array(0).data(), scene.array.bytes.size()); break;
   }
@@ -228,6 +247,7 @@ class DeviceFaultsTest : public quern::testing::CudaTest {
 
   static void prepare(Work& work, bool encode) {
     Scene& scene = work.scene;
+    ASSERT_TRUE(scene.find_used(encode));
     ASSERT_TRUE(scene.run(*scene.plain_job, encode, {}));
     work.launches = simt::launch_moments();
     work.launches.push_back(simt::moments());

@@ -18,6 +18,16 @@ void flip_bit_of(std::span<unsigned char> bytes, std::uint64_t choice) {
   byte = static_cast<unsigned char>(byte ^ (1u << choice % 8));
 }
 
+/// Of a byte that the CTA has written; false when there is none yet.
+bool flip_shared(const FlipReach& reach, std::uint64_t choice) {
+  std::vector<std::size_t> written;
+  for (std::size_t i = 0; i < reach.shared_bytes; ++i)
+    if (reach.shared[i] != reach.shared_before[i]) written.push_back(i);
+  if (written.empty()) return false;
+  flip_bit_of({reach.shared + written[choice / 8 % written.size()], 1}, choice % 8);
+  return true;
+}
+
 bool flip(const BitFlip& flip, const FlipReach& reach) {
   switch (flip.where) {
     case BitFlip::Where::memory: *flip.at = static_cast<unsigned char>(*flip.at ^ (1u << flip.choice % 8)); return true;
@@ -25,10 +35,7 @@ bool flip(const BitFlip& flip, const FlipReach& reach) {
       if (uploaded.empty()) return false;
       flip_bit_of(uploaded, flip.choice);
       return true;
-    case BitFlip::Where::shared:
-      if (reach.shared_bytes == 0) return false;
-      flip_bit_of({reach.shared, reach.shared_bytes}, flip.choice);
-      return true;
+    case BitFlip::Where::shared: return flip_shared(reach, flip.choice);
     case BitFlip::Where::exchanged:
       if (reach.exchanged.empty()) return false;
       *reach.exchanged[flip.choice / 64 % reach.exchanged.size()] ^= UINT64_C(1) << flip.choice % reach.exchanged_bits;

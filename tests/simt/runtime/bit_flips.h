@@ -13,6 +13,7 @@ namespace simt {
 struct FlipReach {
   unsigned char* shared = nullptr;  ///< of a CTA
   std::size_t shared_bytes = 0;
+  const unsigned char* shared_before = nullptr;  ///< what shared memory held when the CTA began
   /// Values that lanes have brought to a collective operation.
   std::vector<std::uint64_t*> exchanged;
   unsigned exchanged_bits = 0;

@@ -46,6 +46,7 @@ struct Cta {
   unsigned slot = 0;  ///< among the resident blocks
   std::vector<Warp> warps;
   unsigned threads_left = 0;
+  std::vector<unsigned char> shared_before;  ///< where bits may flip: shared memory as the block found it
   BarrierKind barrier_kind = BarrierKind::plain;
   unsigned barrier_arrived = 0;
   unsigned barrier_flags = 0;            ///< of those that are there

@@ -132,6 +132,7 @@ void GridRun::start_block(Cta& cta) {
   cta.place.index = block_index(order_[started_++]);
   cta.threads_left = threads_;
   random_.fill(cta.place.shared, launch_.shared_bytes);
+  if (flips_left()) cta.shared_before.assign(cta.place.shared, cta.place.shared + launch_.shared_bytes);
   for (Warp& warp : cta.warps) {
     warp.exited = 0;
     make_ready(warp, warp.lanes);
@@ -241,6 +242,7 @@ FlipReach GridRun::reach_of(const Cta& cta) const {
   FlipReach reach;
   reach.shared = cta.place.shared;
   reach.shared_bytes = launch_.shared_bytes;
+  reach.shared_before = cta.shared_before.data();
   return reach;
 }
 
