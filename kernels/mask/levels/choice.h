@@ -92,16 +92,16 @@ struct LevelPlanes {
 
 /// The cheapest of the planes of the box and those of the views, of which one must save four bytes; the first of equal
 /// ones. Each row as a plane, which suits masks whose rows repeat, where that costs less than half of it.
-/// `cost(planes)` estimates in half bits.
+/// `cost(planes, limit)` estimates in half bits, and may stop where it reaches the limit.
 template <class Cost>
 constexpr LevelPlanes best_level_planes(const MaskPlanes& own, std::span<const MaskView> views, Cost&& cost) {
   constexpr std::uint64_t kMustSave = 64;
-  LevelPlanes best{own, cost(own)};
+  LevelPlanes best{own, cost(own, UINT64_MAX)};
   std::uint64_t limit = best.cost > kMustSave ? best.cost - kMustSave : 0;
   const auto offer = [&](const MaskView& view) {
     const MaskPlanes planes(own.cells, std::min(view.rows, own.cells / view.cols), view.cols);
     if (!is_level_view_of({planes.rows, planes.cols}, own) || planes == best.planes) return;
-    const std::uint64_t bits = cost(planes);
+    const std::uint64_t bits = cost(planes, limit);
     if (bits >= limit) return;
     best = {planes, bits};
     limit = bits;
@@ -123,7 +123,7 @@ constexpr LevelPlanes best_level_planes(const MaskPlanes& own, std::span<const M
 inline LevelPlanes best_level_planes(const std::uint64_t* words, const MaskPlanes& own, std::span<const MaskView> views,
                                      std::uint64_t* hashes) {
   const MaskBits bits([words](std::uint64_t k) { return words[k]; });
-  return best_level_planes(own, views, [&](const MaskPlanes& planes) {
+  return best_level_planes(own, views, [&](const MaskPlanes& planes, std::uint64_t limit) {
     const PlaneWindows windows(planes);
     const std::uint64_t count = planes.count();
     for (std::uint64_t i = 0; i < count && count > 2; ++i) {  // two planes have one distance
@@ -132,7 +132,7 @@ inline LevelPlanes best_level_planes(const std::uint64_t* words, const MaskPlane
     }
     const LevelPlanesCost cost(bits, planes, most_equal_distance(hashes, count));
     std::uint64_t sum = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
+    for (std::uint64_t i = 0; i < count && sum < limit; ++i) {
       LevelPlaneCost plane;
       for (std::uint64_t k = 0; k < windows.of_plane; ++k) plane += cost.of(i, k);
       sum += cost.of_plane(i, plane);

@@ -22,9 +22,9 @@ constexpr std::uint64_t lane_sum(typename X::template vec<std::uint64_t>& values
   return X::broadcast(values, kLanes - 1);
 }
 
-/// Cost of the planes in half bits. The bits are packed.
+/// Cost of the planes in half bits, as far as it is below the limit. The bits are packed.
 template <class X>
-constexpr std::uint64_t lane_level_cost(const MaskPlanes& planes, LaneMaskShared& shared,
+constexpr std::uint64_t lane_level_cost(const MaskPlanes& planes, std::uint64_t limit, LaneMaskShared& shared,
                                         const LaneMaskMemory& memory) {
   const auto count = static_cast<std::uint32_t>(planes.count());
   const std::uint32_t distance = equal_lane_bits_distance<X>(planes, shared, memory);
@@ -46,7 +46,7 @@ constexpr std::uint64_t lane_level_cost(const MaskPlanes& planes, LaneMaskShared
     return lane_sum<X>(flat);
   }
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count && sum < limit; ++i) {
     X::lanes([&](auto lane) {
       const auto cost = cost_of(lane);
       LevelPlaneCost own;
@@ -67,8 +67,9 @@ constexpr LevelPlanes best_lane_level_planes(const MaskPlanes& own, std::span<co
                                              LaneMaskShared& shared, const LaneMaskMemory& memory) {
   X::sync();  // earlier bits were read
   pack_lane_bits<X>(static_cast<std::uint32_t>(own.cells), memory);
-  return best_level_planes(own, views,
-                           [&](const MaskPlanes& planes) { return lane_level_cost<X>(planes, shared, memory); });
+  return best_level_planes(own, views, [&](const MaskPlanes& planes, std::uint64_t limit) {
+    return lane_level_cost<X>(planes, limit, shared, memory);
+  });
 }
 
 /// The distance of the reference planes. The bits are packed.
