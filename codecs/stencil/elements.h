@@ -10,9 +10,9 @@
 #include <quern/dtype.h>
 
 #include "kernels/common/exact_difference.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/round_to_integer.h"
 #include "kernels/stencil/cpu/stencil.h"
-#include "kernels/stencil/elements.h"
 #include "libcompress/core/element_of.h"
 
 namespace quern::codec::stencil {
@@ -29,7 +29,7 @@ using kernels::nearest_integer;
 /// Calls f(Element{}) for a supported type.
 template <class F>
 auto with_element(DType dtype, F&& f) {
-  return kernels::with_stencil_element(element_of(dtype), f);
+  return kernels::with_number_element(element_of(dtype), f);
 }
 
 /// out[x] = the value of from[x * step].

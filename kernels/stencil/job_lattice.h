@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/stencil/elements.h"
+#include "kernels/common/number_elements.h"
 
 namespace quern::kernels {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "kernels/common/lanes.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_encode_job.h"
 
 namespace quern::kernels {

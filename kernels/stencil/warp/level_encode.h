@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/level_encode_job.h"
 #include "kernels/stencil/raster_encode_job.h"
 #include "kernels/stencil/warp/encode_result.h"
@@ -96,7 +96,7 @@ template <class X>
 constexpr double level_target(const LevelCodes& chunk, std::uint64_t at, std::size_t lane) {
   const LevelEncodeJob& job = *chunk.job;
   const std::uint64_t bits = chunk.template element<X>(at, lane);
-  const double original = with_stencil_element(job.level.element, [&](auto type) -> double {
+  const double original = with_number_element(job.level.element, [&](auto type) -> double {
     using Type = decltype(type);
     return Type::value(static_cast<typename Type::Bits>(bits));
   });
@@ -401,7 +401,7 @@ constexpr void find_level_exceptions(const LevelCodes& chunk, std::uint32_t warp
       const double value = X::load(chunk.grid.values + (view.first + row * view.stride + x), lane);
       const double back = value * job.level.unit + job.level.base;
       const std::uint64_t bits = chunk.template element<X>(at, lane);
-      X::set(missed, lane, with_stencil_element(job.level.element, [&](auto type) -> bool {
+      X::set(missed, lane, with_number_element(job.level.element, [&](auto type) -> bool {
                using Type = decltype(type);
                return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(back), job.bound);
              }));

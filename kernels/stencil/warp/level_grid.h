@@ -8,8 +8,8 @@
 #include "kernels/common/bits.h"
 #include "kernels/common/job_task.h"
 #include "kernels/common/lanes.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/unroll.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/rules.h"
 
@@ -284,7 +284,7 @@ constexpr void store_level_elements(const JobTask& task, std::uint32_t warp, std
         const double number = X::load(grid.values + source, lane) * job.unit + job.base;
         const double value = job.lattice.element(number);
         const std::uint64_t bits =
-            with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+            with_number_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
         put_element<X>(task.out, width, out + x * job.strides[kLastAxis], bits, lane);
       }
     });

@@ -9,8 +9,8 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/job_task.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/unroll.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/raster_grid.h"
@@ -158,7 +158,7 @@ constexpr void store_raster_elements(const JobTask& task, const RasterGrid& grid
         const double number = X::load(grid.values + (std::size_t{n} * job.columns + x), lane) * job.unit + job.base;
         const double value = job.lattice.element(number);
         const std::uint64_t bits =
-            with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+            with_number_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
         put_element<X>(task.out, width, out + x, bits, lane);
       }
     });

@@ -8,9 +8,9 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/residual_tokens.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_encode_job.h"
 #include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/encode_result.h"
@@ -78,7 +78,7 @@ constexpr void set_raster_targets(const RasterCodes& codes, std::uint32_t plane,
       for_lane_points(begin, elems, lane,
                       [&](std::size_t i, std::uint32_t at) { bits[i] = codes.template element<X>(first + at, lane); });
       for_lane_points(begin, elems, lane, [&](std::size_t i, std::uint32_t at) {
-        const double original = with_stencil_element(raster.element, [&](auto type) -> double {
+        const double original = with_number_element(raster.element, [&](auto type) -> double {
           using Type = decltype(type);
           return Type::value(static_cast<typename Type::Bits>(bits[i]));
         });
@@ -211,7 +211,7 @@ constexpr void count_raster_exceptions(const RasterCodes& codes, std::uint32_t w
       const std::uint64_t bits = X::get(next_bits, lane);
       const double number = X::get(next_value, lane) * job.raster.unit + job.raster.base;
       load(base + kLanes + static_cast<std::uint32_t>(lane), lane);
-      X::set(missed, lane, !special && with_stencil_element(job.raster.element, [&](auto type) -> bool {
+      X::set(missed, lane, !special && with_number_element(job.raster.element, [&](auto type) -> bool {
                using Type = decltype(type);
                return !keeps_bound<Type>(static_cast<typename Type::Bits>(bits), Type::bits(number), job.bound);
              }));

@@ -8,9 +8,9 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/lanes.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/round_to_integer.h"
 #include "kernels/common/unroll.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/raster_job.h"
 #include "kernels/stencil/rules.h"
 

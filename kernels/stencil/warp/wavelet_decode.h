@@ -8,9 +8,9 @@
 
 #include "kernels/common/bits.h"
 #include "kernels/common/job_task.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/common/unroll.h"
 #include "kernels/entropy/warp/rows.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/residual_streams.h"
@@ -247,7 +247,7 @@ constexpr void store_wavelet_elements(const JobTask& task, const WaveletGrid& gr
       const double number = X::load(grid.values + i, lane) * job.unit + job.base;
       const double value = job.lattice.element(number);
       const std::uint64_t bits =
-          with_stencil_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
+          with_number_element(job.element, [&](auto type) -> std::uint64_t { return decltype(type)::bits(value); });
       put_element<X>(task.out, width, out, bits, lane);
     }
   });

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "kernels/common/bits.h"
+#include "kernels/common/number_elements.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/entropy/warp/rows.h"
-#include "kernels/stencil/elements.h"
 #include "kernels/stencil/rules.h"
 #include "kernels/stencil/warp/encode_result.h"
 #include "kernels/stencil/warp/raster_encode.h"
@@ -69,7 +69,7 @@ struct WaveletCodes {
     return load_element<X>(elements, job->wavelet.element, index, lane);
   }
   [[gnu::always_inline]] constexpr double value_of(std::uint64_t bits) const {
-    return with_stencil_element(job->wavelet.element, [&](auto type) -> double {
+    return with_number_element(job->wavelet.element, [&](auto type) -> double {
       using Type = decltype(type);
       return Type::value(static_cast<typename Type::Bits>(bits));
     });
@@ -313,7 +313,7 @@ constexpr void find_corrections(const WaveletCodes& codes, std::uint32_t warp, s
       const std::uint64_t bits = codes.template element<X>(i, lane);
       const double value = X::load(codes.grid.values + i, lane);
       const auto keeps = [&](double number) {
-        return with_stencil_element(wavelet.element, [&](auto type) -> bool {
+        return with_number_element(wavelet.element, [&](auto type) -> bool {
           using Type = decltype(type);
           return keeps_bound<Type>(static_cast<typename Type::Bits>(bits),
                                    Type::bits(number * wavelet.unit + wavelet.base), job.bound);

@@ -1,4 +1,5 @@
-// What a reconstructed number becomes in each element type of the stencil codec, and what an element's number is.
+// What a reconstructed number becomes in each element type of a codec that reconstructs real numbers, and what an
+// element's number is.
 #pragma once
 
 #include <bit>
@@ -46,9 +47,9 @@ struct Int {
   }
 };
 
-/// Calls f(T{}) for the one of the types above that an element type is; f32 for those that the codec does not take.
+/// Calls f(T{}) for the one of the types above that an element type is; f32 for 64-bit integers, which no such codec takes.
 template <class F>
-constexpr auto with_stencil_element(Element element, F&& f) {
+constexpr auto with_number_element(Element element, F&& f) {
   switch (element) {
     case Element::f64: return f(F64{});
     case Element::f16: return f(F16{});
