@@ -14,6 +14,7 @@ set(bits -mbmi -mbmi2 -mpopcnt -mlzcnt)
 # Whole numbers and bits.
 set(integer_subjects
   entropy/cpu/residual_
+  interp/cpu/interp_
   lorenzo/cpu/lorenzo_
   lorenzo/cpu/lorenzo_decode_
   stencil/cpu/stencil_

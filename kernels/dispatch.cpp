@@ -1,6 +1,7 @@
 // Which instruction set to use: asked of the processor, never assumed.
 #include "kernels/common/cpu/isa.h"
 #include "kernels/entropy/cpu/residual_kernels.h"
+#include "kernels/interp/cpu/interp.h"
 #include "kernels/lorenzo/cpu/lorenzo.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/adam.h"
@@ -93,6 +94,7 @@ IsaLevel best_isa() {
 
 QUERN_DEFINE_DISPATCH(AdamKernels, adam_kernels)
 QUERN_DEFINE_DISPATCH(BoundCheckKernels, bound_check_kernels)
+QUERN_DEFINE_DISPATCH(InterpKernels, interp_kernels)
 QUERN_DEFINE_DISPATCH(LorenzoKernels, lorenzo_kernels)
 QUERN_DEFINE_DISPATCH(ResidualKernels, residual_kernels)
 QUERN_DEFINE_DISPATCH(StencilKernels, stencil_kernels)

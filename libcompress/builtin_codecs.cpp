@@ -2,6 +2,7 @@
 #include <quern/codec.h>
 #include <quern/records.h>
 
+#include "codecs/interp/interp.h"
 #include "codecs/lorenzo/lorenzo.h"
 #include "codecs/lossless/lossless.h"
 #include "codecs/stencil/stencil.h"
@@ -14,6 +15,7 @@ const Registry& builtin_codecs() {
       &codec::lorenzo::lorenzo_codec(),
       &codec::lossless::lossless_codec(),
       &codec::stencil::stencil_codec(),
+      &codec::interp::interp_codec(),
   };
   static const Registry alone(codecs);
   static const Registry registry(codecs, &surrogate::estimator(alone));

@@ -43,6 +43,7 @@ std::vector<GoldenFile> golden_files() {
   add_mask_files(files);
   add_lossless_files(files);
   add_stencil_files(files);
+  add_interp_files(files);
   return files;
 }
 

@@ -13,6 +13,7 @@ void add_lorenzo_files(std::vector<GoldenFile>& files);
 void add_mask_files(std::vector<GoldenFile>& files);
 void add_lossless_files(std::vector<GoldenFile>& files);
 void add_stencil_files(std::vector<GoldenFile>& files);
+void add_interp_files(std::vector<GoldenFile>& files);
 void add_wavelet_files(std::vector<GoldenFile>& files);
 
 /// A file of one stream.

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 
+import quern_interp
 import quern_lorenzo
 import quern_lossless
 import quern_mask
@@ -22,7 +23,7 @@ END_MAGIC = bytes([0x51, 0x45, 0x4E, 0xA8])
 DTYPES = {1: ('f16', 2), 2: ('bf16', 2), 3: ('f32', 4), 4: ('f64', 8), 8: ('i8', 1), 9: ('i16', 2), 10: ('i32', 4),
           11: ('i64', 8), 16: ('u8', 1), 17: ('u16', 2), 18: ('u32', 4), 19: ('u64', 8)}
 LOSSLESS, ABS, REL, PWREL, PSNR, RATIO = range(6)
-CODECS = {1: quern_lorenzo, 2: quern_lossless, 3: quern_stencil}
+CODECS = {1: quern_lorenzo, 2: quern_lossless, 3: quern_stencil, 4: quern_interp}
 
 
 class Header:
@@ -171,7 +172,7 @@ class StreamDecoder:
         seen.add('bound %d as %d' % (header.requested, header.enforced))
         seen.add('codec %d' % header.codec)
         self.codec = None
-        require(not header.level_tables or header.codec == 3, 'level tables of a codec without levels')
+        require(not header.level_tables or header.codec in (3, 4), 'level tables of a codec without levels')
         if header.codec != 0:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')
             self.codec = CODECS[header.codec].Codec(header, seen)
@@ -281,10 +282,10 @@ def decode_file(data, seen):
 def required_features():
     """What the golden streams must cover between them."""
     names = {'dtype ' + name for name, _ in DTYPES.values()}
-    names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3'}
+    names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3', 'codec 4'}
     names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded', 'level table none'}
     names |= {'bound %d as %d' % pair for pair in [(0, 0), (1, 1), (2, 1), (2, 0), (3, 3), (4, 1), (5, 1)]}
-    return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES
+    return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES | quern_interp.FEATURES
 
 
 def check_manifests(folders):

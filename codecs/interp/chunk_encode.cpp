@@ -1,0 +1,210 @@
+// A chunk to bytes.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "codecs/interp/chunk.h"
+#include "codecs/interp/elements.h"
+#include "codecs/interp/exceptions.h"
+#include "codecs/interp/head.h"
+#include "codecs/interp/level_coder.h"
+#include "coding/distribution_fit.h"
+#include "coding/stream_writer.h"
+#include "coding/symbol_counts.h"
+#include "coding/token_tables.h"
+#include "libcompress/format/writer.h"
+
+namespace quern::codec::interp {
+namespace {
+
+template <class Element, class Word>
+class ChunkWriter {
+ public:
+  using Bits = typename Element::Bits;
+
+  ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, Arena& arena)
+      : spec_(spec),
+        in_(in),
+        extents_(chunk_extents(in.extents)),
+        coder_(arena, spec, extents_),
+        counts_(arena),
+        entries_(coding::take_entries(arena)),
+        row_(arena.take<Word>(extents_[2])),
+        back_(arena.take<Bits>(extents_[2])),
+        room_(arena.take<std::uint16_t>(room_words(coder_.elems() * sizeof(Bits)))) {}
+
+  /// Returns the count of bytes, 0 where the chunk is no smaller than its elements.
+  std::size_t write(const ChunkFormat& format, std::span<std::uint8_t> out) {
+    head_.values = format.values;
+    code();
+    find_exceptions();
+    const std::size_t raw_bytes = coder_.elems() * sizeof(Bits);
+    if (exceptions_.size() * exception_bytes<Bits>() >= raw_bytes) return 0;
+    coding::BinCounts bins{};
+    std::array<std::uint64_t, kOwnSections + 1> bytes{};
+    const unsigned sections = section_count(spec_.tile);
+    for (unsigned s = 0; s < sections; ++s) {
+      counts_.clear();
+      counts_.add(coder_.symbols + begin(s), begin(s + 1) - begin(s));
+      bytes[s] = coding::token_cost(counts_.add_to(bins)) >> 15;
+    }
+    const std::uint64_t bits = coding::fit_distributions(bins, head_.distributions) >> 12;
+    if (bits / 8 + exceptions_.size() * exception_bytes<Bits>() >= raw_bytes) return 0;
+    coding::fill_token_entries(head_.distributions, entries_);
+    Vector<std::uint8_t> head;
+    head.push_back(static_cast<std::uint8_t>(format.narrow ? Mode::narrow : Mode::wide));
+    write_head(head_, spec_.tile, head);
+    write_exceptions(exceptions_, head);
+    Writer writer(head);
+    Vector<std::uint8_t> payload;
+    for (unsigned s = 0; s < sections; ++s) {
+      const std::size_t before = payload.size();
+      if (!write_section(s, bytes[s], payload, raw_bytes)) return 0;
+      if (s + 1 < sections) writer.varint(payload.size() - before);
+    }
+    if (head.size() + payload.size() > std::min(raw_bytes, out.size())) return 0;
+    std::memcpy(out.data(), head.data(), head.size());
+    std::memcpy(out.data() + head.size(), payload.data(), payload.size());
+    return head.size() + payload.size();
+  }
+
+ private:
+  /// Sections are written one after another, none larger than the elements.
+  static std::size_t room_words(std::size_t raw_bytes) { return raw_bytes / 2 + coding::kSpareWords; }
+
+  void code() {
+    for (std::size_t r = 0; r < extents_[0] * extents_[1]; ++r) {
+      to_units<Element>(*spec_.kernels, row(r), extents_[2], head_.values, coder_.targets + r * extents_[2]);
+      if (in_.special != nullptr) std::memcpy(coder_.special + r * extents_[2], special_row(in_, r), extents_[2]);
+    }
+    coder_.start(head_.values.fraction_bits, in_.special != nullptr);
+    unsigned open = spec_.tile.levels();
+    for_classes(spec_.tile, [&](unsigned level, unsigned c) {
+      if (level != open) coder_.open(level);
+      open = level;
+      head_.contexts[level][c - 1] = coder_.code(c, spec_.predictors[level][c - 1]);
+    });
+  }
+
+  /// The first code of a section.
+  std::size_t begin(unsigned section) const {
+    if (section == 0) return 0;
+    const unsigned sections = section_count(spec_.tile);
+    return section == sections ? coder_.elems() : coder_.first(sections - 1 - section);
+  }
+
+  void find_exceptions() {
+    for (std::size_t r = 0; r < extents_[0] * extents_[1]; ++r) {
+      coder_.values({r / extents_[1], r % extents_[1]}, row_);
+      to_elements<Element>(*spec_.kernels, row_, extents_[2], head_.values, back_);
+      const Bits* const from = row(r);
+      if (clearly_kept<Element>(*spec_.kernels, from, back_, extents_[2], spec_.bound)) continue;
+      const std::uint8_t* const special = special_row(in_, r);
+      for (std::size_t x = 0; x < extents_[2]; ++x) {
+        if ((special != nullptr && special[x] != 0) || kernels::keeps_bound<Element>(from[x], back_[x], spec_.bound))
+          continue;
+        exceptions_.emplace_back(static_cast<std::uint32_t>(r * extents_[2] + x), from[x]);
+      }
+    }
+  }
+
+  bool write_section(unsigned s, std::uint64_t about, Vector<std::uint8_t>& out, std::size_t most) {
+    const std::size_t from = begin(s);
+    const std::size_t count = begin(s + 1) - from;
+    for (unsigned bits = coding::choose_stream_bits(about) + 1; bits-- > 0;) {
+      coding::StreamWriter streams({room_, room_words(most)}, bits);
+      if (!streams.encode(*spec_.residuals, entries_, coder_.symbols + from, coder_.codes + from, count, 0) ||
+          !streams.finish())
+        continue;
+      Writer writer(out);
+      writer.u8(static_cast<std::uint8_t>(bits));
+      streams.append_sizes(writer);
+      streams.append_words(out);
+      return true;
+    }
+    return false;
+  }
+
+  const Bits* row(std::size_t r) const { return static_cast<const Bits*>(in_.data) + row_offset(in_, r); }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+  Extents extents_;
+  LevelCoder<Word> coder_;
+  coding::SymbolCounts counts_;
+  kernels::ResidualEntries entries_;
+  Word* row_;
+  Bits* back_;
+  std::uint16_t* room_;
+  ChunkHead head_;
+  Exceptions<Bits> exceptions_;
+};
+
+template <class Element>
+class Encoder {
+ public:
+  using Bits = typename Element::Bits;
+
+  Encoder(const ChunkSpec& spec, const ConstBox3& in) : spec_(spec), in_(in) {}
+
+  std::size_t run(std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) const {
+    if (constant()) {
+      out[0] = static_cast<std::uint8_t>(Mode::constant);
+      std::memcpy(out.data() + 1, in_.data, sizeof(Bits));
+      return 1 + sizeof(Bits);
+    }
+    ChunkRange range;
+    for (std::size_t r = 0; r < rows(); ++r)
+      add_range<Element>(*spec_.kernels, row(r), special_row(in_, r), columns(), range);
+    ChunkFormat format;
+    std::size_t bytes = 0;
+    if (choose_format(range, spec_.dtype, spec_.bound, format)) {
+      Arena arena(scratch.data());
+      bytes = format.narrow ? ChunkWriter<Element, std::int32_t>(spec_, in_, arena).write(format, out)
+                            : ChunkWriter<Element, std::int64_t>(spec_, in_, arena).write(format, out);
+    }
+    return bytes > 0 ? bytes : raw(out);
+  }
+
+ private:
+  std::size_t rows() const { return static_cast<std::size_t>(in_.extents[0] * in_.extents[1]); }
+  std::size_t columns() const { return static_cast<std::size_t>(in_.extents[2]); }
+  const Bits* row(std::size_t r) const { return static_cast<const Bits*>(in_.data) + row_offset(in_, r); }
+
+  bool constant() const {
+    const Bits first = *row(0);
+    for (std::size_t r = 0; r < rows(); ++r)
+      for (std::size_t x = 0; x < columns(); ++x)
+        if (row(r)[x] != first) return false;
+    return true;
+  }
+  std::size_t raw(std::span<std::uint8_t> out) const {
+    out[0] = static_cast<std::uint8_t>(Mode::raw);
+    const std::size_t bytes = columns() * sizeof(Bits);
+    for (std::size_t r = 0; r < rows(); ++r) std::memcpy(out.data() + 1 + r * bytes, row(r), bytes);
+    return 1 + rows() * bytes;
+  }
+
+  const ChunkSpec& spec_;
+  const ConstBox3& in_;
+};
+
+}  // namespace
+
+std::size_t encode_scratch_bytes(const ChunkSpec& spec) {
+  const ConstBox3 full{nullptr, spec.most};
+  return with_element(spec.dtype, [&](auto element) {
+    Arena arena(nullptr);
+    const ChunkWriter<decltype(element), std::int64_t> writer(spec, full, arena);
+    return arena.used() + kScratchSpare;
+  });
+}
+
+Result<std::size_t> encode_chunk(const ChunkSpec& spec, const ConstBox3& in, std::span<std::uint8_t> out,
+                                 std::span<std::uint8_t> scratch) {
+  return with_element(spec.dtype, [&](auto element) -> Result<std::size_t> {
+    return Encoder<decltype(element)>(spec, in).run(out, scratch);
+  });
+}
+
+}  // namespace quern::codec::interp
