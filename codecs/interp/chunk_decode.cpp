@@ -47,10 +47,10 @@ class LevelDecoder {
   LevelDecoder(Arena& arena, const ChunkSpec& spec, const Extents& extents)
       : spec_(spec),
         grids_(arena, spec.tile, extents),
-        columns_(arena, extents[2] + 1),
-        codes_(arena.take<std::int32_t>(extents[2] + kBatch)),
-        spread_(arena.take<std::uint32_t>(extents[2] + kBatch)),
-        bins_(arena.take<std::uint8_t>(extents[2] + kBatch)),
+        columns_(arena, extents[2]),
+        codes_(arena.take<std::int32_t>(extents[2] + kBatch + kRunStep)),
+        spread_(arena.take<std::uint32_t>(extents[2] + kBatch + kRunStep)),
+        bins_(arena.take<std::uint8_t>(extents[2] + kBatch + kRunStep)),
         tables_(arena.take<kernels::TokenTable>(kernels::kContextBins)) {}
 
   /// Decodes all levels down to `last`, and those below it in the same section, whose end is checked.
@@ -123,7 +123,7 @@ class LevelDecoder {
       for (std::size_t r = 0; r < rows; ++r) {
         Word* const values = grid.values(batch_[r], c);
         by.predict(batch_[r], *spec_.kernels, values);
-        spec_.kernels->rows<Word>().restore(codes_ + r * columns, columns, fraction_bits_, values,
+        spec_.kernels->rows<Word>().restore(codes_ + r * columns, run_length(columns), fraction_bits_, values,
                                             grid.magnitudes(batch_[r], c));
       }
       rows = 0;

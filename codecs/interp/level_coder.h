@@ -40,15 +40,15 @@ class LevelCoder {
       : spec_(spec),
         extents_(extents),
         elems_(extents[0] * extents[1] * extents[2]),
-        targets(arena.take<Word>(elems_)),
+        targets(arena.take<Word>(elems_ + kRunStep)),
         special(arena.take<std::uint8_t>(elems_)),
-        codes(arena.take<std::int32_t>(elems_)),
+        codes(arena.take<std::int32_t>(elems_ + kRunStep)),
         symbols(arena.take<std::uint16_t>(elems_)),
         grids_(arena, spec.tile, extents),
-        columns_(arena, extents[2] + 1),
-        spread_(arena.take<std::uint32_t>(elems_)),
-        row_(arena.take<Word>(extents[2])),
-        special_row_(arena.take<std::uint8_t>(extents[2])) {}
+        columns_(arena, extents[2]),
+        spread_(arena.take<std::uint32_t>(elems_ + kRunStep)),
+        row_(arena.take<Word>(extents[2] + kRunStep)),
+        special_row_(arena.take<std::uint8_t>(extents[2] + kRunStep)) {}
 
   /// Begins with the anchors; targets, and `special` where some are, are set.
   void start(unsigned fraction_bits, bool any_special) {
@@ -116,8 +116,8 @@ class LevelCoder {
       Word* const values = grid.values(row, c);
       by.predict(row, *spec_.kernels, values);
       const Word* const target = load(grid.shape, row, c);
-      spec_.kernels->rows<Word>().code(target, special_of_row(), columns, fraction_bits_, values, codes + coded_,
-                                       grid.magnitudes(row, c));
+      spec_.kernels->rows<Word>().code(target, special_of_row(), run_length(columns), fraction_bits_, values,
+                                       codes + coded_, grid.magnitudes(row, c));
       std::uint32_t* const spread = spread_ + (coded_ - begin);
       by.spread(row, *spec_.kernels, spread);
       if (number++ % sampled == 0) fit.add(spread, codes + coded_, columns);

@@ -17,6 +17,13 @@ namespace quern::codec::interp {
 
 using Extents = std::array<std::size_t, 3>;
 
+/// Runs of points are handed to kernels in whole vectors: what lies behind them is read and written, too, and has no
+/// meaning. Short runs are not worth that room.
+inline constexpr std::size_t kRunStep = 16;
+constexpr std::size_t run_length(std::size_t columns) {
+  return columns < kRunStep ? columns : (columns + kRunStep - 1) / kRunStep * kRunStep;
+}
+
 inline Extents chunk_extents(const std::array<std::uint64_t, 3>& extents) {
   return {static_cast<std::size_t>(extents[0]), static_cast<std::size_t>(extents[1]),
           static_cast<std::size_t>(extents[2])};
@@ -34,12 +41,12 @@ struct LevelShape {
     }
     const bool split = (halved & 4) != 0;
     even = split ? kBefore : 0;
-    odd = even + coarse[2] + (split ? kBehind : 0);
-    pitch = odd + points[2] - coarse[2];
+    odd = even + run_length(coarse[2]) + (split ? kBehind : 0);
+    pitch = odd + run_length(points[2] - coarse[2]);
   }
 
   std::size_t rows() const { return points[0] * points[1]; }
-  std::size_t room() const { return rows() * pitch + kBefore + kBehind; }
+  std::size_t room() const { return rows() * pitch + kBefore + kBehind + kRunStep; }
   /// Points of a class in a row.
   std::size_t columns(unsigned c) const { return (c & 4) != 0 ? points[2] - coarse[2] : coarse[2]; }
   std::size_t count(unsigned c) const {
@@ -102,13 +109,6 @@ class LevelGrid {
           std::memcpy(magnitudes(to, 0), even, shape.coarse[2] * sizeof(*even));
         }
       }
-    // Neighbours that are read though they have no weight: whatever they are, they are numbers.
-    if (!split()) return;
-    for (std::size_t r = 0; r < shape.rows(); ++r) {
-      Word* const begin = values_ + r * shape.pitch;
-      begin[0] = 0;
-      std::fill_n(begin + shape.even + shape.coarse[2], LevelShape::kBehind, Word{0});
-    }
   }
   /// The values of a row in order.
   void row(ClassRow row, const kernels::InterpKernels& kernels, Word* out) const {
@@ -130,7 +130,8 @@ class LevelGrid {
 /// The weights of neighbours along the last axis, a row for each of the four.
 class ColumnWeights {
  public:
-  ColumnWeights(Arena& arena, std::size_t most) : pitch_(most), rows_(arena.take<std::int32_t>(4 * most)) {}
+  ColumnWeights(Arena& arena, std::size_t columns)
+      : pitch_(columns + kRunStep), rows_(arena.take<std::int32_t>(4 * pitch_)) {}
   void fill(const LevelShape& shape, kernels::InterpKind kind) {
     const std::size_t columns = shape.points[2] - shape.coarse[2];
     const std::size_t period = std::size_t{1} << shape.tile_log[2];
@@ -171,7 +172,7 @@ class ClassPredictor {
     unsigned count = 0;
     for (std::size_t a = 3; a-- > 0;)
       if ((predictor_.axes >> a & 1) != 0) axes[count++] = axis(row, a);
-    kernels.rows<Word>().predict(axes.data(), count, grid_.shape.columns(class_), out);
+    kernels.rows<Word>().predict(axes.data(), count, run_length(grid_.shape.columns(class_)), out);
   }
 
   /// What the contexts of a row are made of.
@@ -204,7 +205,7 @@ class ClassPredictor {
       std::uint16_t* const end = grid_.magnitudes(row, class_ & ~4u) + columns;
       *end = end[-1];
     }
-    kernels.spread(from, columns, out);
+    kernels.spread(from, run_length(columns), out);
   }
 
  private:
