@@ -28,6 +28,8 @@ enum class Mode : std::uint8_t {
   wavelet = 4,       ///< quantized coefficients of a transform, and corrections
   lattice = 5,       ///< a chunk of integers that number places of a lattice
   prequantized = 6,  ///< a chunk of codes of the elements, and elements that have none
+  differences = 7,   ///< a chunk of what elements differ by from those of a reference
+  beside = 8,        ///< residuals in streams, coarse to fine, beside a reference
 };
 
 /// What all chunks of an array share, for decoders and encoders.

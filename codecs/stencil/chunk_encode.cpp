@@ -297,13 +297,9 @@ class ChunkWriter {
     return narrow_values(range, format, spec_.tightening);
   }
   LevelsValueFormat format_for_levels(const ChunkRange& range) const {
+    if (in_.special != nullptr) return limited_levels_format(range, model_.format, true);
     LevelsValueFormat format(model_.format);
     leave_room(range, format);
-    format.masked = in_.special != nullptr;
-    if (!format.masked) return format;
-    const double unit = format.unit();
-    format.low = static_cast<std::int64_t>(nearest((range.low - format.base) / unit));
-    format.high = static_cast<std::int64_t>(nearest((range.high - format.base) / unit));
     return format;
   }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/stencil/taps.h"
 #include "libcompress/format/reader.h"
+#include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
 constexpr std::uint8_t kWaveletParam = 3;
+constexpr std::uint8_t kRasterParam = 0;   // only where a reference follows
 constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
 // Chunks in levels begin at multiples of it along axes that levels coarsen: up to five levels of chunks side by side
 // make one grid.
@@ -92,6 +94,11 @@ Vector<std::uint8_t> write_params(const Layout& layout) {
   Vector<std::uint8_t> params{layout.first, layout.second};
   if (layout.levels) params.push_back(layout.sequential ? kSequentialParam : kLevelsParam);
   if (layout.wavelet) params.push_back(kWaveletParam);
+  if (!layout.reference) return params;
+  if (!layout.levels && !layout.wavelet) params.push_back(kRasterParam);
+  Writer writer(params);
+  writer.u8(layout.reference->depth);
+  writer.u64(layout.reference->hash);
   return params;
 }
 
@@ -104,11 +111,19 @@ Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& sha
     return Status(StatusCode::corrupt, "stencil: axes cannot be merged at {0} and {1}", layout.first, layout.second);
   if (reader.remaining() > 0) {
     QUERN_ASSIGN_OR_RETURN(const std::uint8_t order, reader.u8());
-    if (order != kLevelsParam && order != kSequentialParam && order != kWaveletParam)
+    const bool raster = order == kRasterParam && reader.remaining() > 0;
+    if (!raster && order != kLevelsParam && order != kSequentialParam && order != kWaveletParam)
       return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);
-    layout.levels = order != kWaveletParam;
+    layout.levels = !raster && order != kWaveletParam;
     layout.wavelet = order == kWaveletParam;
     layout.sequential = order == kSequentialParam;
+  }
+  if (reader.remaining() > 0) {
+    ReferenceId reference;
+    QUERN_ASSIGN_OR_RETURN(reference.depth, reader.u8());
+    QUERN_ASSIGN_OR_RETURN(reference.hash, reader.u64());
+    if (reference.depth == 0) return Status(StatusCode::corrupt, "stencil: a reference that is no step away");
+    layout.reference = reference;
   }
   QUERN_RETURN_IF_ERROR(reader.expect_end());
   return layout;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <quern/bound.h>
 #include <quern/codec.h>
 #include <quern/memory.h>
+#include <quern/references.h>
 #include <quern/status.h>
 
 #include "codecs/stencil/levels/form.h"
@@ -18,9 +20,10 @@ namespace quern::codec::stencil {
 struct Layout {
   std::uint8_t first = 0;
   std::uint8_t second = 0;
-  bool levels = false;      ///< coarse to fine
-  bool sequential = false;  ///< the same, but planes of the first axis one after another
-  bool wavelet = false;     ///< neither, but under the wavelet transform
+  bool levels = false;                                  ///< coarse to fine
+  bool sequential = false;                              ///< the same, but planes of the first axis one after another
+  bool wavelet = false;                                 ///< neither, but under the wavelet transform
+  std::optional<ReferenceId> reference = std::nullopt;  ///< chunks may be predicted from this array's
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };

@@ -14,6 +14,7 @@
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/plan/plan.h"
+#include "codecs/stencil/reference_chunk.h"
 #include "codecs/stencil/rules.h"
 
 namespace quern::codec::stencil {
@@ -145,7 +146,7 @@ struct Levels {
   unsigned count;
 };
 
-class Encoder final : public ChunkEncoder {
+class Encoder : public ChunkEncoder {
  public:
   Encoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels, std::unique_ptr<EncodedChunks> encoded)
       : plan_(std::move(plan)),
@@ -159,9 +160,7 @@ class Encoder final : public ChunkEncoder {
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
   Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                              std::span<std::uint8_t> scratch) const override {
-    if (!fits(in.extents, plan_.grid)) return Status(StatusCode::invalid_argument, "box is no chunk of the plan");
-    if (out.size() < max_chunk_bytes()) return Status(StatusCode::destination_too_small, "chunk buffer is too small");
-    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    QUERN_RETURN_IF_ERROR(check_call(in, out, scratch));
     if (encoded_) {
       const std::span<const std::uint8_t> made = encoded_->find(in);
       std::copy(made.begin(), made.end(), out.begin());
@@ -189,15 +188,48 @@ class Encoder final : public ChunkEncoder {
     }
   }
 
- private:
+ protected:
+  Status check_call(const ConstBox3& in, std::span<const std::uint8_t> out,
+                    std::span<const std::uint8_t> scratch) const {
+    if (!fits(in.extents, plan_.grid)) return Status(StatusCode::invalid_argument, "box is no chunk of the plan");
+    if (out.size() < max_chunk_bytes()) return Status(StatusCode::destination_too_small, "chunk buffer is too small");
+    if (scratch.size() < scratch_bytes()) return Status(StatusCode::invalid_argument, "scratch is too small");
+    return {};
+  }
+
   CodecPlan plan_;
   EncodeSpec spec_;
+
+ private:
   Levels levels_;
   std::size_t scratch_bytes_;
   std::unique_ptr<EncodedChunks> encoded_;  ///< null: the choice of the layout made none
 };
 
-class Decoder final : public ChunkDecoder {
+/// The same beside a reference. Chunks of it have no beginnings that hold coarse levels, and devices do not know them.
+class BesideEncoder final : public Encoder, public ReferenceChunkEncoder {
+ public:
+  BesideEncoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels)
+      : Encoder(std::move(plan), spec, levels, nullptr), scratch_bytes_(encode_beside_scratch_bytes(spec)) {}
+
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::span<const std::uint8_t> device_state() const override { return {}; }
+  unsigned levels() const override { return 0; }
+  Result<std::size_t> encode_beside(const ConstBox3& in, const ConstBox3& reference, std::span<std::uint8_t> out,
+                                    std::span<std::uint8_t> scratch) const override {
+    QUERN_RETURN_IF_ERROR(check_call(in, out, scratch));
+    try {
+      return encode_chunk_beside(spec_, in, reference, out, scratch);
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while encoding");
+    }
+  }
+
+ private:
+  std::size_t scratch_bytes_;
+};
+
+class Decoder : public ChunkDecoder {
  public:
   Decoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels)
       : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)), device_state_(spec) {}
@@ -225,15 +257,53 @@ class Decoder final : public ChunkDecoder {
     return decode_coarse(spec_, in, chunk, level_form(level), level, out, scratch);
   }
 
- private:
+ protected:
   ChunkGrid grid_;
   ChunkSpec spec_;
+
+ private:
   Levels levels_;
   std::size_t scratch_bytes_;
   DeviceState device_state_;
 };
 
-class Codec final : public ArrayCodec {
+class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
+ public:
+  BesideDecoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels, const ReferenceId& reference)
+      : Decoder(grid, spec, levels), reference_(reference), scratch_bytes_(decode_beside_scratch_bytes(spec)) {}
+
+  std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::span<const std::uint8_t> device_state() const override { return {}; }
+  unsigned levels() const override { return 0; }
+  const ReferenceId& reference() const override { return reference_; }
+  /// A chunk whose reference nobody has.
+  Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
+                std::span<std::uint8_t> scratch) const override {
+    if (!in.empty() && in[0] >= static_cast<std::uint8_t>(Mode::differences)) return missing();
+    return Decoder::decode(in, out, scratch);
+  }
+  Status decode_beside(std::span<const std::uint8_t> in, const ConstBox3& reference, const MutableBox3& out,
+                       std::span<std::uint8_t> scratch) const override {
+    if (!fits(out.extents, grid_)) return Status(StatusCode::invalid_argument, "box is no chunk of the grid");
+    if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
+    const Status status = decode_chunk_beside(spec_, in, reference, out, scratch);
+    return status.code() == StatusCode::reference_missing ? missing() : status;
+  }
+
+ private:
+  Status missing() const {
+    return Status(
+        StatusCode::reference_missing,
+        "the stream was predicted from the array whose values have the hash {0.x}; it is missing, or has other "
+        "values now",
+        static_cast<std::int64_t>(reference_.hash));
+  }
+
+  ReferenceId reference_;
+  std::size_t scratch_bytes_;
+};
+
+class Codec final : public ArrayCodec, public ReferenceCodec {
  public:
   const CodecInfo& info() const override { return kInfo; }
 
@@ -277,6 +347,28 @@ class Codec final : public ArrayCodec {
     }
   }
 
+  Result<std::unique_ptr<ChunkEncoder>> plan_beside(const PlanRequest& request, std::span<const std::uint8_t> params,
+                                                    const ReferenceId& reference) const override {
+    if (!supports(request.dtype, request.bound.kind) || !(request.bound.value > 0) || request.prequantized)
+      return Status(StatusCode::unsupported, "stencil takes references under absolute bounds above 0");
+    if (request.shape.elems() == 0) return Status(StatusCode::invalid_shape, "stencil needs at least one element");
+    QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
+    try {
+      Way way;
+      QUERN_ASSIGN_OR_RETURN(way.layout, read_params(params, request.shape));
+      way.layout.reference = reference;
+      way.tightening = parsed.tightening.value_or(0);
+      CodecPlan plan;
+      plan.grid = make_grid(request.shape, way.layout);
+      plan.params = write_params(way.layout);
+      const EncodeSpec spec = encode_spec(request, way, parsed.parts, kernels::stencil_kernels(parsed.isa));
+      const Levels levels(request.shape, way.layout, plan.grid, spec.form);
+      return std::unique_ptr<ChunkEncoder>(std::make_unique<BesideEncoder>(std::move(plan), spec, levels));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while planning");
+    }
+  }
+
   Result<std::unique_ptr<ChunkDecoder>> open(const OpenRequest& request) const override {
     if (request.version != kCodecVersion)
       return Status(StatusCode::unsupported_version, "stencil: version {0} is not known here; a newer quern reads it",
@@ -287,9 +379,11 @@ class Codec final : public ArrayCodec {
     const ChunkGrid grid = make_grid(request.shape, layout);
     try {
       const LevelsForm form = levels_form(request.shape, layout, grid);
-      return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(
-          grid, ChunkSpec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form},
-          Levels(request.shape, layout, grid, form)));
+      const ChunkSpec spec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form};
+      const Levels levels(request.shape, layout, grid, form);
+      if (layout.reference)
+        return std::unique_ptr<ChunkDecoder>(std::make_unique<BesideDecoder>(grid, spec, levels, *layout.reference));
+      return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(grid, spec, levels));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
     }

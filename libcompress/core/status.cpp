@@ -20,6 +20,7 @@ const char* status_name(StatusCode code) {
     case StatusCode::checksum_mismatch: return "checksum_mismatch";
     case StatusCode::unsupported_version: return "unsupported_version";
     case StatusCode::trailing_data: return "trailing_data";
+    case StatusCode::reference_missing: return "reference_missing";
     case StatusCode::unsupported: return "unsupported";
     case StatusCode::unknown_codec: return "unknown_codec";
     case StatusCode::out_of_memory: return "out_of_memory";
@@ -43,7 +44,8 @@ std::size_t Status::write_text(std::span<char> out) const {
   for (const char* p = message_; *p != '\0'; ++p) {
     const bool hole = p[0] == '{' && (p[1] == '0' || p[1] == '1');
     const bool thousandths = hole && p[2] == '.' && p[3] == '3' && p[4] == '}';
-    if (!thousandths && !(hole && p[2] == '}')) {
+    const bool hash = hole && p[2] == '.' && p[3] == 'x' && p[4] == '}';
+    if (!thousandths && !hash && !(hole && p[2] == '}')) {
       put(p, p + 1);
       continue;
     }
@@ -57,10 +59,15 @@ std::size_t Status::write_text(std::span<char> out) const {
       const auto digit = [&](std::int64_t unit) { return static_cast<char>('0' + number / unit % 10); };
       const std::array<char, 4> fraction{'.', digit(100), digit(10), digit(1)};
       put(fraction.data(), fraction.data() + fraction.size());
+    } else if (hash) {
+      for (int shift = 60; shift >= 0; shift -= 4) {
+        const char* const digit = "0123456789abcdef" + (static_cast<std::uint64_t>(number) >> shift & 15);
+        put(digit, digit + 1);
+      }
     } else {
       put_number(number);
     }
-    p += thousandths ? 4 : 2;
+    p += thousandths || hash ? 4 : 2;
   }
   out[used] = '\0';
   return used;

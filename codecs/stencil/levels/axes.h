@@ -20,6 +20,7 @@ struct LevelAxes {
   std::size_t rank = 1;
   std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
   bool sequential = false;
+  std::size_t given = 0;  ///< planes of the sequential axis that a decoder has before it reads: 0, or 1 of 2
 
   bool hierarchical(std::size_t axis) const { return !sequential || axis != 0; }
   /// Planes that are coded one after another.
@@ -55,10 +56,11 @@ struct LevelAxes {
     if (!hierarchical(axis)) return n;
     return parity(parity_class, axis) != 0 ? n / 2 : (n + 1) / 2;
   }
+  /// Points that are coded.
   std::size_t elems() const {
     std::size_t n = 1;
     for (const std::size_t e : extents) n *= e;
-    return n;
+    return sequential ? n / extents[0] * (extents[0] - given) : n;
   }
 };
 
@@ -78,6 +80,9 @@ constexpr std::array<std::uint8_t, kParityClasses> make_class_order() {
   return order;
 }
 inline constexpr auto kClassOrder = make_class_order();
+
+/// Whether first planes, or later ones, are coded.
+inline bool codes_planes(const LevelAxes& axes, bool later) { return later ? axes.planes() > 1 : axes.given == 0; }
 
 /// The axis that rows of a run follow each other along; kMaxAxes if rows are runs of their own.
 inline std::size_t run_axis(const LevelAxes& axes) {

@@ -36,6 +36,17 @@ inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
   format.step = coding::short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
 }
 
+/// The format of a chunk in levels whose values are kept within its range.
+inline LevelsValueFormat limited_levels_format(const ChunkRange& range, const PredictionFormat& plain, bool masked) {
+  LevelsValueFormat format(plain);
+  leave_room(range, format);
+  format.masked = masked;
+  const double unit = format.unit();
+  format.low = static_cast<std::int64_t>(nearest((range.low - format.base) / unit));
+  format.high = static_cast<std::int64_t>(nearest((range.high - format.base) / unit));
+  return format;
+}
+
 std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec);
 /// Whether values of a chunk in units are small enough for 32-bit integers, and magnitudes of its codes for 16 bits,
 /// but for what predictions may do.
@@ -59,6 +70,12 @@ SortedChunk sort_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<st
 Result<std::size_t> encode_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
                                   bool narrow, bool sorted, std::span<std::uint8_t> out,
                                   std::span<std::uint8_t> scratch);
+/// The same beside a reference of the same extents, whose elements are a plane before the chunk's; without the mode.
+/// `format` has limits, whether elements are masked or not. Needs levels_after_encode_scratch_bytes.
+Result<std::size_t> encode_levels_after(const EncodeSpec& spec, const ConstBox3& in, const ConstBox3& reference,
+                                        const LevelsValueFormat& format, bool narrow, std::span<std::uint8_t> out,
+                                        std::span<std::uint8_t> scratch);
+std::size_t levels_after_encode_scratch_bytes(const EncodeSpec& spec);
 Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
                                   bool narrow, std::span<std::uint8_t> scratch);
 
@@ -66,6 +83,11 @@ std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
 /// Decodes what follows the mode.
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                      std::span<std::uint8_t> scratch);
+
+std::size_t levels_after_decode_scratch_bytes(const ChunkSpec& spec);
+/// Decodes what encode_levels_after has written beside the same reference.
+Status decode_levels_after(const ChunkSpec& spec, std::span<const std::uint8_t> in, const ConstBox3& reference,
+                           const MutableBox3& out, std::span<std::uint8_t> scratch);
 
 /// Decodes what follows the mode to a level of the array: see decode_coarse in coarse_chunk.h.
 Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,

@@ -77,7 +77,9 @@ Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
       return {};
     }
     case Mode::raster:
-    case Mode::prequantized: break;
+    case Mode::prequantized:
+    case Mode::differences:
+    case Mode::beside: break;
   }
   return decode_and_pick(spec, in, chunk, form, out, scratch);
 }

@@ -35,7 +35,8 @@ bool has_feature(const LevelAxes& axes, unsigned level, std::size_t parity_class
   if (feature == kAboveFeature || feature == kSidesFeature)
     return parity_class != 0 && same_class_axis(axes, 1) < axes.rank;
   if (feature == kBackFeature) return parity_class != 0 && same_class_axis(axes, 2) < axes.rank;
-  if (feature < kBendFeature || feature == kChangeFeature) return later;
+  if (feature < kBendFeature) return later && axes.given == 0;
+  if (feature == kChangeFeature) return later;
   return odd(feature < kSlopeFeature ? feature - kBendFeature : feature - kSlopeFeature);
 }
 

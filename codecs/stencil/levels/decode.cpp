@@ -8,6 +8,7 @@
 #include "codecs/stencil/lattice/chunk.h"
 #include "codecs/stencil/levels/chunk.h"
 #include "codecs/stencil/levels/coarse_positions.h"
+#include "codecs/stencil/levels/given_plane.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
@@ -58,6 +59,12 @@ class LevelsReader {
 
   static constexpr bool kNarrow = !std::is_same_v<Value, double>;
 
+  /// Lets the chunk follow a plane that is a reference; `room` is for its elements in units. Before run().
+  void follow(const ConstBox3& reference, double* room) {
+    reference_ = &reference;
+    given_ = room;
+  }
+
   /// Decodes levels down to `last`: to the box, or its points to `coarse`.
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
@@ -68,6 +75,7 @@ class LevelsReader {
       too_wide_ = model_.format.low <= -kernels::kMostNarrow || model_.format.high >= kernels::kMostNarrow;
       if (too_wide_) return {};
     }
+    if (reference_ != nullptr) reference_in_units<Element>(*reference_, model_.format, given_);
     memory_.grid.small().start(model_.format);
     Reader reader(in);
     QUERN_ASSIGN_OR_RETURN(const std::uint64_t exceptions, reader.varint(view_.axes.elems()));
@@ -130,6 +138,7 @@ class LevelsReader {
     const kernels::StencilKernels& kernels = *spec_.kernels;
     LevelGrid& grid = memory_.grid;
     grid.open(level, model_.border, kernels.rows);
+    if (given_ != nullptr) load_given_plane(view_, given_, grid);
     memory_.predictor.start_level(grid);
     const std::int64_t quantum = model_.quantum(level);
     const bool complete = for_coded_runs(grid, [&](const CodedRun& run) {
@@ -214,7 +223,7 @@ class LevelsReader {
       const auto& view = memory_.grid.view(c);
       if (!view.exists) continue;
       const bool pairs = std::is_same_v<Element, F32> && step == 2 && c % 2 == 0 && memory_.grid.view(c + 1).exists;
-      for (std::size_t r = 0; r < view.rows; ++r) {
+      for (std::size_t r = given_ == nullptr ? 0 : view.rows / 2; r < view.rows; ++r) {
         if constexpr (std::is_same_v<Element, F32>) {
           if (pairs) {
             store_pairs(c, r);
@@ -297,25 +306,43 @@ class LevelsReader {
   const LevelsView& view_;
   unsigned last_ = 0;
   DecodeMemory<Value>& memory_;
+  const ConstBox3* reference_ = nullptr;
+  double* given_ = nullptr;  ///< the plane before, in units; null: there is none
   LevelsModel model_;
   bool too_wide_ = false;
 };
 
 }  // namespace
 
-std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
+namespace {
+
+std::size_t decode_scratch_for(const LevelsView& view, std::size_t given_elems) {
   Arena arena(nullptr);
-  const DecodeMemory<double> memory(arena, LevelsView(full_box(spec), spec.form).axes);
+  static_cast<void>(arena.take<double>(given_elems));
+  const DecodeMemory<double> memory(arena, view.axes);
   return arena.used() + arena.used() / 8 + 65536;
+}
+
+}  // namespace
+
+std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
+  return decode_scratch_for(LevelsView(full_box(spec), spec.form), 0);
+}
+
+std::size_t levels_after_decode_scratch_bytes(const ChunkSpec& spec) {
+  const MutableBox3 full = full_box(spec);
+  return decode_scratch_for(LevelsView::after_reference(full, spec.form), static_cast<std::size_t>(full.elems()));
 }
 
 namespace {
 
-Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out, unsigned level,
-                 const CoarsePlaces* coarse, std::span<std::uint8_t> scratch) {
-  if (!spec.form.levels) return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be");
-  const LevelsView view(out, spec.form);
+/// `reference`: null, or the plane before.
+Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const std::uint8_t> in,
+                 const ConstBox3* reference, const MutableBox3& out, unsigned level, const CoarsePlaces* coarse,
+                 std::span<std::uint8_t> scratch) {
   Arena measured(nullptr);
+  const std::size_t given_elems = reference == nullptr ? 0 : static_cast<std::size_t>(out.elems());
+  static_cast<void>(measured.take<double>(given_elems));
   const DecodeMemory<double> needed(measured, view.axes);
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
@@ -324,16 +351,23 @@ Status decode_to(const ChunkSpec& spec, std::span<const std::uint8_t> in, const 
     {
       // Half the memory to go through; few chunks have values that do not fit.
       Arena arena(scratch.data());
+      double* const room = arena.take<double>(given_elems);
       DecodeMemory<std::int32_t> memory(arena, view.axes);
       LevelsReader<Element, std::int32_t> reader(spec, out, view, memory);
+      if (reference != nullptr) reader.follow(*reference, room);
       const Status status = reader.run(in, level, coarse);
       if (!reader.too_wide()) return status;
     }
     Arena arena(scratch.data());
+    double* const room = arena.take<double>(given_elems);
     DecodeMemory<double> memory(arena, view.axes);
-    return LevelsReader<Element, double>(spec, out, view, memory).run(in, level, coarse);
+    LevelsReader<Element, double> reader(spec, out, view, memory);
+    if (reference != nullptr) reader.follow(*reference, room);
+    return reader.run(in, level, coarse);
   });
 }
+
+Status not_in_levels() { return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be"); }
 
 /// The level of its own that a chunk has to be decoded to: that of the array, but no coarser than there are. All of
 /// them where the chunk, at an upper end of the array, has fewer axes and is coarser along one that the array keeps.
@@ -347,18 +381,25 @@ unsigned own_level(const LevelForm& form, const LevelsView& view, unsigned level
 
 Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
                      std::span<std::uint8_t> scratch) {
-  return decode_to(spec, in, out, 0, nullptr, scratch);
+  if (!spec.form.levels) return not_in_levels();
+  return decode_to(spec, LevelsView(out, spec.form), in, nullptr, out, 0, nullptr, scratch);
+}
+
+Status decode_levels_after(const ChunkSpec& spec, std::span<const std::uint8_t> in, const ConstBox3& reference,
+                           const MutableBox3& out, std::span<std::uint8_t> scratch) {
+  return decode_to(spec, LevelsView::after_reference(out, spec.form), in, &reference, out, 0, nullptr, scratch);
 }
 
 Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
                             const LevelForm& form, unsigned level, const MutableBox3& out,
                             std::span<std::uint8_t> scratch) {
+  if (!spec.form.levels) return not_in_levels();
   const LevelsView view(chunk, spec.form);
   const unsigned own = own_level(form, view, level);
   std::array<unsigned, kMaxAxes> has{};
   for (std::size_t a = 0; a < view.axes.rank; ++a) has[a] = view.axes.hierarchical(a) ? own : 0;
   const CoarsePlaces places = coarse_places(form, view, has, out);
-  return decode_to(spec, in, chunk, own, &places, scratch);
+  return decode_to(spec, view, in, nullptr, chunk, own, &places, scratch);
 }
 
 Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const std::uint8_t> chunk,

@@ -10,6 +10,7 @@
 #include "codecs/stencil/levels/context_fit.h"
 #include "codecs/stencil/levels/encode_memory.h"
 #include "codecs/stencil/levels/fit.h"
+#include "codecs/stencil/levels/given_plane.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/loop.h"
 #include "codecs/stencil/levels/model.h"
@@ -34,11 +35,13 @@ class LevelsWriter {
  public:
   using Bits = typename Element::Bits;
 
+  /// `given`: the plane before the chunk's, in units and C order; null: there is none.
   LevelsWriter(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, const LevelsView& view,
-               LevelsEncodeMemory<Value>& memory, bool sorted)
+               const double* given, LevelsEncodeMemory<Value>& memory, bool sorted)
       : spec_(spec),
         in_(in),
         view_(view),
+        given_(given),
         memory_(memory),
         top_(view.axes.top()),
         first_(first_of_levels(view.axes)),
@@ -90,7 +93,7 @@ class LevelsWriter {
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + loop_.exceptions().size() >= raw_bytes) return 0;
     Vector<std::uint8_t> head;
-    head.push_back(static_cast<std::uint8_t>(Mode::levels));
+    if (given_ == nullptr) head.push_back(static_cast<std::uint8_t>(Mode::levels));
     write_levels_model(model_, view_.axes, head);
     Writer writer(head);
     std::sort(loop_.exceptions().begin(), loop_.exceptions().end());
@@ -137,7 +140,7 @@ class LevelsWriter {
     for (unsigned level = first + 1; level-- > last;) {
       open(level);
       if (rows_.masked()) rows_.load_special(grid());
-      view_.axes.sequential ? code_planes(level) : code_classes(level);
+      codes_by_planes() ? code_planes(level) : code_classes(level);
       if (spec_.quick_estimate) {
         level_bits_[level] = entropy(level) >> 12;
         add_quick_estimate(level);
@@ -152,7 +155,7 @@ class LevelsWriter {
           finish(again);
         }
       } else {
-        if (view_.axes.sequential) loop_.check_level();
+        if (codes_by_planes()) loop_.check_level();
         finish(0);
       }
     }
@@ -166,11 +169,14 @@ class LevelsWriter {
   }
 
   const LevelAxes& axes() const { return view_.axes; }
+  /// Where planes follow each other they are fitted together; after one that is given there is a single one.
+  bool codes_by_planes() const { return view_.axes.sequential && given_ == nullptr; }
   LevelGridOf<Value>& grid() { return memory_.grid; }
   LevelTargets targets(unsigned level) { return {&rows_, rows_.special(0), memory_.codes + first_[level]}; }
 
   void open(unsigned level) {
     grid().open(level, model_.border, spec_.kernels->rows);
+    if (given_ != nullptr) load_given_plane(view_, given_, grid());
     memory_.predictor.start_level(grid());
     rows_.open(level);
   }
@@ -181,13 +187,13 @@ class LevelsWriter {
     memory_.predictor.forget(later, parity_class);
   }
 
-  /// Without a sequential axis a class is fitted when all that it looks at has its final values.
+  /// Where one plane alone is coded, a class is fitted when all that it looks at has its final values.
   void code_classes(unsigned level) {
     const CodePlaces places(grid());
     std::size_t chosen = 0;  // class 0 is only coded at the top, first
     bool first = true;
     for_coded_runs(grid(), [&](const CodedRun& run) {
-      if (first || run.first.parity_class != chosen) choose(level, places, run.first.parity_class, false);
+      if (first || run.first.parity_class != chosen) choose(level, places, run.first.parity_class, run.first.later);
       first = false;
       chosen = run.first.parity_class;
       loop_.code_run(run, level == 0 ? Run::last : Run::first);
@@ -256,7 +262,7 @@ class LevelsWriter {
     const auto set = static_cast<unsigned>(context_set(level));
     for (std::size_t i = 0; i < classes.count; ++i) {
       for (const bool later : {false, true}) {
-        if (later && axes().planes() == 1) continue;
+        if (!codes_planes(axes(), later)) continue;
         const std::size_t c = classes.list[i];
         ContextSamples& samples = samples_[(later ? 1 : 0) * kParityClasses + c];
         if (samples.blocks.empty()) samples.start(fitted_features(axes(), set, c, later, spec_.effort));
@@ -302,6 +308,7 @@ class LevelsWriter {
   const EncodeSpec& spec_;
   const ConstBox3& in_;
   const LevelsView& view_;
+  const double* given_;
   LevelsEncodeMemory<Value>& memory_;
   unsigned top_;
   std::array<std::size_t, kMaxLevels + 1> first_;  ///< element of each level in the order of coding
@@ -319,10 +326,22 @@ class LevelsWriter {
 
 }  // namespace
 
-std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec) {
+namespace {
+
+std::size_t encode_scratch_for(const EncodeSpec& spec, const LevelsView& view) {
   Arena arena(nullptr);
-  const LevelsEncodeMemory<double> memory(arena, LevelsView(full_box(spec), spec.form).axes, spec);
+  const LevelsEncodeMemory<double> memory(arena, view.axes, spec);
   return arena.used() + arena.used() / 8 + 65536;
+}
+
+}  // namespace
+
+std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec) {
+  return encode_scratch_for(spec, LevelsView(full_box(spec), spec.form));
+}
+
+std::size_t levels_after_encode_scratch_bytes(const EncodeSpec& spec) {
+  return encode_scratch_for(spec, LevelsView::after_reference(full_box(spec), spec.form));
 }
 
 namespace {
@@ -330,9 +349,9 @@ namespace {
 /// Calls f(writer) with memory cut from scratch, where elements are `sorted` or not; first with narrow values if they
 /// `may` be.
 template <class R, class F>
-Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
-                      std::span<std::uint8_t> scratch, bool sorted, const F& f) {
-  const LevelsView view(in, spec.form);
+Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, const LevelsView& view,
+                      const double* given, const LevelsValueFormat& format, std::span<std::uint8_t> scratch,
+                      bool sorted, const F& f) {
   Arena arena(nullptr);
   const LevelsEncodeMemory<double> needed(arena, view.axes, spec);
   if (arena.used() > scratch.size()) return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
@@ -340,14 +359,14 @@ Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, con
     if (may) {
       Arena cut(scratch.data());
       LevelsEncodeMemory<std::int32_t> memory(cut, view.axes, spec);
-      LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, memory, sorted);
+      LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, given, memory, sorted);
       const R result = f(writer);
       if (writer.narrow()) return result;
       sorted = false;
     }
     Arena cut(scratch.data());
     LevelsEncodeMemory<double> memory(cut, view.axes, spec);
-    LevelsWriter<decltype(element), double> writer(spec, in, format, view, memory, sorted);
+    LevelsWriter<decltype(element), double> writer(spec, in, format, view, given, memory, sorted);
     return f(writer);
   });
 }
@@ -372,19 +391,29 @@ SortedChunk sort_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<st
 Result<std::size_t> encode_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
                                   bool narrow, bool sorted, std::span<std::uint8_t> out,
                                   std::span<std::uint8_t> scratch) {
-  return with_writer<std::size_t>(narrow, spec, in, format, scratch, sorted,
+  return with_writer<std::size_t>(narrow, spec, in, LevelsView(in, spec.form), nullptr, format, scratch, sorted,
                                   [&](auto& writer) { return writer.write(out); });
+}
+
+Result<std::size_t> encode_levels_after(const EncodeSpec& spec, const ConstBox3& in, const ConstBox3& reference,
+                                        const LevelsValueFormat& format, bool narrow, std::span<std::uint8_t> out,
+                                        std::span<std::uint8_t> scratch) {
+  Vector<double> given(static_cast<std::size_t>(in.elems()));
+  with_element(spec.dtype,
+               [&](auto element) { reference_in_units<decltype(element)>(reference, format, given.data()); });
+  return with_writer<std::size_t>(narrow, spec, in, LevelsView::after_reference(in, spec.form), given.data(), format,
+                                  scratch, false, [&](auto& writer) { return writer.write(out); });
 }
 
 Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format,
                                   bool narrow, std::span<std::uint8_t> scratch) {
-  return with_writer<ChunkCost>(narrow, spec, in, format, scratch, false,
+  return with_writer<ChunkCost>(narrow, spec, in, LevelsView(in, spec.form), nullptr, format, scratch, false,
                                 [](auto& writer) { return writer.estimate(); });
 }
 
 bool code_coarser_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, bool narrow,
                          std::span<std::uint8_t> scratch, CoarserLevels& out) {
-  return with_writer<bool>(narrow, spec, in, format, scratch, false,
+  return with_writer<bool>(narrow, spec, in, LevelsView(in, spec.form), nullptr, format, scratch, false,
                            [&](auto& writer) {
                              writer.code_coarser();
                              if (writer.narrow()) writer.tell(out);

@@ -187,8 +187,10 @@ class PredictorFit {
       consider(candidate, 4);
     }
     if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.count &&
-        kind_possible(axes_, kFitted, c, rows_.later))
-      fit();
+        kind_possible(axes_, kFitted, c, rows_.later)) {
+      fit(true);
+      if (axes_.given > 0) fit(false);
+    }
     predictor = best_;
   }
 
@@ -232,7 +234,14 @@ class PredictorFit {
     best_ = candidate;
   }
 
-  void fit() {
+  /// Beside a reference there are many groups, which may say the same.
+  bool is_double_step(std::size_t g) const {
+    const Offset& offset = list_.groups[g].offset;
+    return offset[0] != 0 && std::count(offset.begin(), offset.end(), 0) < static_cast<std::ptrdiff_t>(kMaxAxes) - 2;
+  }
+
+  /// Without `double_steps`, groups that go into the reference along two axes have no weight.
+  void fit(bool double_steps) {
     const std::size_t unknowns = list_.count;
     const std::size_t width = unknowns + 1;
     const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.format.weight_bits));
@@ -240,9 +249,10 @@ class PredictorFit {
     alignas(64) std::array<double, kSampleBlock> weights;  // NOLINT: set below
     alignas(64) std::array<double, kSampleBlock> left;     // NOLINT: left_of sets it
     SquareSums sums;
+    double total = 0;
     for (std::size_t round = 0; round < (how_.effort >= Effort::low ? 1 : kRounds); ++round) {
       sums.clear(width);
-      double total = 0;
+      total = 0;
       for (std::size_t b = 0; b < room_.filled.size(); ++b) {
         left_of(b, u, left);
         total += kernels_.fit.left_weights(left.data(), room_.filled[b], weights.data());
@@ -252,14 +262,29 @@ class PredictorFit {
       for (std::size_t k = 0; k < unknowns; ++k)
         for (std::size_t g = 0; g < unknowns; ++g)
           sums.at(unknowns, k) -= prior[g] * (g <= k ? sums.at(k, g) : sums.at(g, k));
-      for (std::size_t k = 0; k < unknowns; ++k) sums.at(k, k) += total * kRidge;
-      std::array<double, kMaxGroups> change{};
-      if (!solve_symmetric(sums, unknowns, change.data())) return;
-      for (std::size_t k = 0; k < unknowns; ++k) u[k] = prior[k] + change[k];
+      if (!solve(sums, prior, total * kRidge, double_steps, u)) return;
     }
     Predictor candidate;
     candidate.kind = kFitted;
-    if (round_weights(u, candidate.weights)) consider(candidate, stored_bits(candidate.weights));
+    if (round_weights(u, candidate.weights)) return consider(candidate, stored_bits(candidate.weights));
+    if (axes_.given == 0) return;
+    // Many weights beside a reference may be larger together than they may be: a stronger pull makes them smaller.
+    for (double pull = kRidge; pull < 64; pull *= 4) {
+      if (!solve(sums, prior, total * pull, double_steps, u)) return;
+      if (round_weights(u, candidate.weights)) return consider(candidate, stored_bits(candidate.weights));
+    }
+  }
+
+  /// Adds a pull towards the prior, which has no weight for groups that it does not know, and solves.
+  bool solve(SquareSums& sums, const std::array<double, kMaxGroups>& prior, double pull, bool double_steps,
+             std::array<double, kMaxGroups>& u) const {
+    constexpr double kPinned = 1e9;
+    for (std::size_t k = 0; k < list_.count; ++k)
+      sums.at(k, k) += double_steps || !is_double_step(k) ? pull : kPinned * (pull + sums.at(k, k));
+    std::array<double, kMaxGroups> change{};
+    if (!solve_symmetric(sums, list_.count, change.data())) return false;
+    for (std::size_t k = 0; k < list_.count; ++k) u[k] = prior[k] + change[k];
+    return true;
   }
 
   bool round_weights(const std::array<double, kMaxGroups>& u, GroupWeights& weights) const {

@@ -163,7 +163,7 @@ class LevelGridOf {
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
       if (a == run_axis()) continue;
       if (!axes_.hierarchical(a)) {
-        if (row[a] < 2) return false;
+        if (row[a] < 2 - axes_.given) return false;
       } else if (axes_.live(a, level_) && (row[a] == 0 || row[a] + 2 >= axes_.points(a, level_) / 2)) {
         return false;
       }

@@ -17,11 +17,11 @@ constexpr unsigned kMaxBoundBits = 50;
 constexpr std::uint16_t kNoContext = 2048;  // the sum of classes without weights: two codes
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
-/// Calls visit(later) for the kinds of planes that a chunk has.
+/// Calls visit(later) for the kinds of planes that a chunk codes.
 template <class Visit>
 void for_plane_kinds(const LevelAxes& axes, const Visit& visit) {
-  visit(false);
-  if (axes.planes() > 1) visit(true);
+  for (const bool later : {false, true})
+    if (codes_planes(axes, later)) visit(later);
 }
 
 /// True when a class also belongs to the next coarser level.
@@ -93,7 +93,7 @@ Status read_predictors(BitReader& reader, const LevelAxes& axes, LevelsModel& mo
   for (unsigned level = axes.top() + 1; level-- > 0;) {
     const CodedClasses classes(axes, level);
     for (const bool later : {false, true}) {
-      if (later && axes.planes() == 1) continue;
+      if (!codes_planes(axes, later)) continue;
       for (std::size_t i = 0; i < classes.count; ++i) {
         const std::size_t c = classes.list[i];
         Predictor& predictor = model.predictor(level, later, c);
@@ -142,7 +142,7 @@ Status read_contexts(BitReader& reader, const LevelAxes& axes, LevelsModel& mode
   for (std::size_t set = 0; set < sets_of(axes); ++set) {
     const CodedClasses classes = classes_of_set(axes, set);
     for (const bool later : {false, true}) {
-      if (later && axes.planes() == 1) continue;
+      if (!codes_planes(axes, later)) continue;
       for (std::size_t i = 0; i < classes.count; ++i) {
         ContextWeights& weights = model.contexts[set][later ? 1 : 0][classes.list[i]];
         weights.present = reader.get(1) != 0;
@@ -198,7 +198,7 @@ void write_levels_model(const LevelsModel& model, const LevelAxes& axes, Vector<
   writer.put(static_cast<unsigned>(model.border), 1);
   writer.put(model.tightening, 2);
   writer.put(format.masked ? 1 : 0, 1);
-  if (format.masked) {
+  if (format.masked || axes.given > 0) {
     for (const std::int64_t bound : {format.low, format.high})
       writer.put(kernels::zigzag(static_cast<std::uint64_t>(bound)), kMaxBoundBits);
   }
@@ -215,7 +215,7 @@ Status read_levels_model(std::span<const std::uint8_t>& bytes, const LevelAxes& 
   model.border = static_cast<Border>(reader.get(1));
   model.tightening = static_cast<std::uint8_t>(reader.get(2));
   format.masked = reader.get(1) != 0;
-  if (format.masked) {
+  if (format.masked || axes.given > 0) {
     format.low = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
     format.high = static_cast<std::int64_t>(kernels::unzigzag(reader.get(kMaxBoundBits)));
     if (format.low > format.high) return bad("stencil: the limits of a chunk are in the wrong order");

@@ -55,7 +55,7 @@ struct ClassRows {
 /// Where codes of the open level lie: number of a row's first point in the order of coding.
 class CodePlaces {
  public:
-  CodePlaces(const LevelAxes& axes, unsigned level) : planes_(axes.planes()) {
+  CodePlaces(const LevelAxes& axes, unsigned level) : given_(axes.given), planes_(axes.planes() - axes.given) {
     const CodedClasses classes(axes, level);
     std::size_t at = 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
@@ -70,13 +70,14 @@ class CodePlaces {
   template <class Grid>
   explicit CodePlaces(const Grid& grid) : CodePlaces(grid.axes(), grid.level()) {}
   std::size_t of(std::size_t parity_class, std::size_t row) const {
-    return row / rows_[parity_class] * plane_ + first_[parity_class] +
+    return (row / rows_[parity_class] - given_) * plane_ + first_[parity_class] +
            row % rows_[parity_class] * columns_[parity_class];
   }
   std::size_t count() const { return plane_ * planes_; }
 
  private:
-  std::size_t planes_;
+  std::size_t given_;
+  std::size_t planes_;  ///< that are coded
   std::size_t plane_ = 0;
   std::array<std::size_t, kParityClasses> first_{};
   std::array<std::size_t, kParityClasses> rows_{};

@@ -19,8 +19,9 @@ std::array<std::size_t, kMaxLevels + 1> first_of_levels(const LevelAxes& axes) {
     std::size_t points = 1;
     std::size_t coarser = 1;
     for (std::size_t a = 0; a < axes.rank; ++a) {
-      points *= axes.points(a, level);
-      coarser *= axes.points(a, level + 1);
+      const std::size_t given = a == 0 ? axes.given : 0;
+      points *= axes.points(a, level) - given;
+      coarser *= axes.points(a, level + 1) - given;
     }
     at += level == axes.top() ? points : points - coarser;
   }
@@ -76,13 +77,13 @@ bool SectionWriter::encode_levels(const LevelResiduals& residuals, unsigned firs
   for (unsigned level = last; level <= first; ++level) {
     const CodedClasses classes(axes, level);
     std::size_t begin = residuals.end(level);
-    for (std::size_t plane = axes.planes(); plane-- > 0;) {
+    for (std::size_t plane = axes.planes() - axes.given; plane-- > 0;) {
       for (std::size_t i = classes.count; i-- > 0;) {
         std::size_t count = 1;  // of the class in this plane
         for (std::size_t a = axes.sequential ? 1 : 0; a < axes.rank; ++a)
           count *= axes.class_points(classes.list[i], level, a);
         begin -= count;
-        // Element x of the class is of stream (x modulo streams), counted over all planes.
+        // Element x of the class is of stream (x modulo streams), counted over all planes that are coded.
         if (!streams.encode(kernels_->residuals, entries_, residuals.symbols + begin, residuals.codes + begin, count,
                             plane * count))
           return false;

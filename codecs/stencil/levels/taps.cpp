@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t kLongPoints = 4;  // along an axis, for taps three steps away
 constexpr int kMostSteps = 3;           // of a tap, over all axes
-constexpr int kMostPlaneSteps = 2;      // of a tap into the plane before; 1 if a plane has three axes
+constexpr int kMostPlaneSteps = 2;      // of a tap into the plane before; 1 if a plane has three axes and is not given
 
 /// Calls visit(offset, steps) for all offsets of -1, 0, 1 along live axes in lexicographic order.
 template <class Visit>
@@ -75,14 +75,14 @@ GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_cl
   }
   if (!later) return list;
   list.add(along(0, -1), false);
-  const int most = axes.rank > 3 ? 1 : kMostPlaneSteps;
+  const int most = axes.rank > 3 && axes.given == 0 ? 1 : kMostPlaneSteps;
   for_near_offsets(axes, level, [&](const Offset& offset, int steps) {
     if (steps == 0 || steps > most) return;
     Offset before = offset;
     before[0] = -1;
     list.add(before, false);
   });
-  list.add(along(0, -2), false);
+  if (axes.given == 0) list.add(along(0, -2), false);
   return list;
 }
 

@@ -40,6 +40,31 @@ struct LevelsView {
     axes.sequential = form.sequential && axes.rank > 1;
   }
 
+  /// The same box as the second of two planes, of which the first is given: all its own axes are hierarchical, and one
+  /// that is split is whole again where there would be more axes than there may be.
+  template <class Box>
+  static LevelsView after_reference(const Box& box, LevelsForm form) {
+    form.sequential = false;
+    LevelsView view(box, form);
+    if (view.axes.rank == kMaxAxes) {
+      form.inner = 1;
+      view = LevelsView(box, form);
+    }
+    for (std::size_t a = view.axes.rank++; a > 0; --a) {
+      view.axes.extents[a] = view.axes.extents[a - 1];
+      view.strides[a] = view.strides[a - 1];
+      view.special_strides[a] = view.special_strides[a - 1];
+      view.grid_axis[a] = view.grid_axis[a - 1];
+      view.is_inner[a] = view.is_inner[a - 1];
+    }
+    // Both planes have their places in the box.
+    view.axes.extents[0] = 2;
+    view.axes.sequential = true;
+    view.axes.given = 1;
+    view.strides[0] = view.special_strides[0] = 0;
+    return view;
+  }
+
   /// Coordinate along an axis of a point of a class at a level.
   std::size_t place(std::size_t parity_class, unsigned level, std::size_t axis, std::size_t index) const {
     if (!axes.hierarchical(axis)) return index;
@@ -65,6 +90,7 @@ struct LevelsView {
       result[a] = stride;
       stride *= axes.extents[a];
     }
+    if (axes.given > 0) result[0] = 0;
     return result;
   }
 };

@@ -31,14 +31,14 @@ struct CodedRow {
 };
 
 /// Calls visit(CodedRun) for the runs of the open level in the order of coding: plane after plane of a sequential
-/// axis, within it class after class. Ends early when visit returns false; false then.
+/// axis but those that are given, within it class after class. Ends early when visit returns false; false then.
 template <class Grid, class Visit>
 bool for_coded_runs(const Grid& grid, const Visit& visit) {
   const LevelAxes& axes = grid.axes();
   const CodedClasses classes(axes, grid.level());
   CodedRun run;
   run.first.level = grid.level();
-  for (std::size_t plane = 0; plane < axes.planes(); ++plane) {
+  for (std::size_t plane = axes.given; plane < axes.planes(); ++plane) {
     run.first.later = plane > 0;
     for (std::size_t i = 0; i < classes.count; ++i) {
       const auto& view = grid.view(classes.list[i]);
@@ -48,7 +48,7 @@ bool for_coded_runs(const Grid& grid, const Visit& visit) {
       const std::size_t rows = view.rows / axes.planes();
       for (std::size_t r = 0; r < rows; r += run.rows) {
         const std::size_t row = plane * rows + r;
-        run.linear = row * run.columns;
+        run.linear = (row - axes.given * rows) * run.columns;
         run.first.index = grid.index_of(classes.list[i], row);
         if (!visit(static_cast<const CodedRun&>(run))) return false;
         run.code += run.rows * run.columns;

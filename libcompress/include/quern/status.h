@@ -27,6 +27,7 @@ enum class StatusCode : int {
   checksum_mismatch = 23,
   unsupported_version = 24,
   trailing_data = 25,
+  reference_missing = 26,  ///< an array that the stream was predicted from is not there, or is another
   // capability: correct, but not something this build or codec does
   unsupported = 40,
   unknown_codec = 41,
@@ -48,7 +49,7 @@ enum class StatusCode : int {
 const char* status_name(StatusCode code);
 
 /// A code, a static message and two integers that fill {0} and {1} in it; {0.3} is for thousandths, not negative, as a
-/// decimal number.
+/// decimal number, {0.x} for a hash in 16 hexadecimal digits.
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
