@@ -54,6 +54,7 @@ struct SegmentJob {
   std::span<const std::uint8_t> bytes;
   Status read_status;                   ///< why the bytes are short or missing
   MutableBox3 out;                      ///< where the segment's box goes
+  ConstBox3 reference;                  ///< the same box of the array it was predicted from; no data: there is none
   std::uint64_t wanted = ~UINT64_C(0);  ///< bit k: decode chunk k
   /// For a coarse level: `bytes` are the head, which `parsed` says is intact, and these beginnings of its chunks, one
   /// after another.
@@ -78,6 +79,9 @@ class SegmentDecoder : public Allocated {
   virtual std::uint64_t bytes_per_segment() const = 0;
   virtual std::uint64_t scratch_bytes() const = 0;
   virtual std::uint64_t wanted_segments() const = 0;
+
+  /// Gives back the memory that it keeps from one decode() to the next.
+  virtual void give_back() {}
 
   /// Without keep_going the first failure, in the order of the stream, is returned; with it, what fails becomes a hole.
   virtual Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) = 0;

@@ -35,7 +35,9 @@ inline constexpr std::uint64_t kRecords = 2;
 inline constexpr std::uint64_t kMaskViews = 8;
 /// Masks may be coded by levels (kernels/mask/levels).
 inline constexpr std::uint64_t kMaskLevels = 16;
-inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews | kMaskLevels;
+/// Chunks may be predicted from those of another array, which the codec's parameters name.
+inline constexpr std::uint64_t kReferences = 32;
+inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences;
 
 /// What stands first in every header.
 struct StreamStart {

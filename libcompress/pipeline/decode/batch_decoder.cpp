@@ -43,6 +43,7 @@ BatchDecoder::BatchDecoder(const Header& header, const SegmentLayout& layout, co
       layout_(layout),
       target_(target),
       codec_(codec),
+      beside_(dynamic_cast<const ReferenceChunkDecoder*>(codec)),
       keep_going_(keep_going),
       runner_(runner),
       element_bytes_(dtype_bytes(header.dtype)),
@@ -66,6 +67,16 @@ MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const 
                            (chunk.begin[1] - segment.begin[1]) * job.out.strides[1] +
                            (chunk.begin[2] - segment.begin[2]);
   return {static_cast<std::uint8_t*>(job.out.data) + at * element_bytes_, chunk.extents, job.out.strides};
+}
+
+ConstBox3 BatchDecoder::chunk_reference(const SegmentJob& job, std::size_t k) const {
+  const GridBox segment = layout_.segment_box(job.segment);
+  const GridBox chunk = layout_.chunk_box(job.segment, k);
+  const std::uint64_t at = (chunk.begin[0] - segment.begin[0]) * job.reference.strides[0] +
+                           (chunk.begin[1] - segment.begin[1]) * job.reference.strides[1] +
+                           (chunk.begin[2] - segment.begin[2]);
+  return {static_cast<const std::uint8_t*>(job.reference.data) + at * element_bytes_, chunk.extents,
+          job.reference.strides};
 }
 
 void BatchDecoder::add_special(const SegmentJob& job, std::size_t k, MutableBox3& box) const {
@@ -161,6 +172,8 @@ Status BatchDecoder::decode_chunk(SegmentJob& job, std::size_t k) {
   }
   add_special(job, k, out);
   if (check_faults_) return decode_without_faults(job, k, out, scratch.span());
+  if (beside_ != nullptr && job.reference.data != nullptr)
+    return beside_->decode_beside(piece.bytes, chunk_reference(job, k), out, scratch.span());
   return codec_->decode(piece.bytes, out, scratch.span());
 }
 

@@ -9,6 +9,7 @@
 #include <quern/compress.h>
 #include <quern/execution.h>
 #include <quern/memory.h>
+#include <quern/references.h>
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/format/grid/header.h"
@@ -38,6 +39,7 @@ class BatchDecoder final : public SegmentDecoder {
   std::uint64_t bytes_per_segment() const override;
   std::uint64_t scratch_bytes() const override;
   std::uint64_t wanted_segments() const override { return runner_.width(); }
+  void give_back() override { scratch_.clear(); }
 
   Status decode(std::span<SegmentJob> jobs, Vector<Hole>& holes) override;
 
@@ -53,6 +55,7 @@ class BatchDecoder final : public SegmentDecoder {
   Status find_faults(const SegmentJob& job) const;
   Status finish(SegmentJob& job) const;
   MutableBox3 chunk_out(const SegmentJob& job, std::size_t k) const;
+  ConstBox3 chunk_reference(const SegmentJob& job, std::size_t k) const;
   void add_special(const SegmentJob& job, std::size_t k, MutableBox3& box) const;
   void list_holes(const SegmentJob& job, Vector<Hole>& holes) const;
 
@@ -60,6 +63,7 @@ class BatchDecoder final : public SegmentDecoder {
   const SegmentLayout& layout_;
   LevelTarget target_;
   const ChunkDecoder* codec_;
+  const ReferenceChunkDecoder* beside_;  ///< the same, where chunks may need a reference
   bool keep_going_;
   bool check_faults_ = false;
   TaskRunner& runner_;

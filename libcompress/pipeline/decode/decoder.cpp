@@ -77,6 +77,9 @@ Status StreamDecoder::start(const Registry& registry) {
   info_ = describe(header_, read.bytes, layout_, registry);
   QUERN_RETURN_IF_ERROR(open_codec(registry));
   describe_levels(codec_.get(), info_);
+  beside_ = dynamic_cast<const ReferenceChunkDecoder*>(codec_.get());
+  if ((beside_ != nullptr) != ((header_.must_understand & kReferences) != 0))
+    return Status(StatusCode::corrupt, "header and codec do not agree whether the stream was predicted from another");
   if (layout_.has_level_tables() && (info_.levels.empty() || info_.levels_are_means))
     return Status(StatusCode::corrupt, "the stream has tables of levels where its codec has no levels for them");
   target_ = LevelTarget::whole(header_.shape, layout_);
@@ -86,7 +89,7 @@ Status StreamDecoder::start(const Registry& registry) {
   segments_ = std::make_unique<SegmentSource>(source_, header_, start, read.bytes, layout_, options_, memory_limit_);
   if (options_.check_faults && (options_.level > 0 || (codec_ != nullptr && !codec_->can_find_faults())))
     return Status(StatusCode::unsupported, "hardware faults are looked for where codec lorenzo decodes an array");
-  if (device_ != nullptr && codec_ != nullptr && !options_.keep_going && options_.level == 0 &&
+  if (device_ != nullptr && codec_ != nullptr && beside_ == nullptr && !options_.keep_going && options_.level == 0 &&
       !options_.check_faults) {
     QUERN_ASSIGN_OR_RETURN(batch_, device_->decoder(header_, layout_, *codec_, runner_.get()));
     report_.on_device = batch_ != nullptr;
@@ -127,8 +130,8 @@ Status StreamDecoder::need_memory(std::uint64_t bytes) const {
 
 // At least one: what it needs has been checked.
 std::uint64_t StreamDecoder::segments_at_once(std::uint64_t held_bytes) {
-  const std::uint64_t per_segment = std::max<std::uint64_t>(batch_->bytes_per_segment(), 1);
-  const std::uint64_t fixed = held_bytes + batch_->scratch_bytes();
+  const std::uint64_t per_segment = std::max<std::uint64_t>(bytes_per_segment(), 1);
+  const std::uint64_t fixed = held_bytes + scratch_bytes();
   const std::uint64_t possible = memory_limit_ > fixed ? (memory_limit_ - fixed) / per_segment : 0;
   return std::clamp<std::uint64_t>(batch_->wanted_segments(), 1, std::max<std::uint64_t>(possible, 1));
 }
@@ -145,7 +148,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
   const std::uint64_t begin = layout.band_begin(first);
   const std::uint64_t last_segment = end * layout.band_segments();
   std::uint64_t segment = first * layout.band_segments();
-  QUERN_RETURN_IF_ERROR(need_memory(window_.size() + batch_->scratch_bytes() + batch_->bytes_per_segment()));
+  QUERN_RETURN_IF_ERROR(need_memory(window_.size() + scratch_bytes() + bytes_per_segment()));
   const std::uint64_t at_once = segments_at_once(window_.size());
   if (jobs_.size() < at_once) jobs_.resize(static_cast<std::size_t>(at_once));
   while (segment < last_segment) {
@@ -162,6 +165,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
       elems_done_ += box.elems();
     }
     // Damage in a segment that was read comes before the failure to read the next: the batch's size must not show.
+    QUERN_RETURN_IF_ERROR(give_references({jobs_.data(), read}));
     batch_->report_to(&chunks);
     const Status decoded = batch_->decode({jobs_.data(), read}, report_.holes);
     batch_->report_to(nullptr);
@@ -169,7 +173,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
     QUERN_RETURN_IF_ERROR(failed);
     segment += count;
     report_.input_bytes = segments_->bytes_read();
-    report_.bytes_read = segments_->bytes_fetched();
+    report_.bytes_read = bytes_fetched();
     if (progress_ && !progress_(elems_done_, shape().elems()))
       return Status(StatusCode::cancelled, "cancelled after {0} elements", number(elems_done_));
   }
@@ -180,7 +184,7 @@ Status StreamDecoder::decode_bands(std::uint64_t first, std::uint64_t end, std::
 Status StreamDecoder::fill_window() {
   const SegmentLayout& layout = target_.layout;
   const std::uint64_t band_bytes = layout.band_begin(1) * element_bytes_;
-  const std::uint64_t fixed = batch_->scratch_bytes() + batch_->bytes_per_segment();
+  const std::uint64_t fixed = scratch_bytes() + bytes_per_segment();
   QUERN_RETURN_IF_ERROR(need_memory(fixed + band_bytes));
   // Half of what is left for the window, half for segments in flight.
   const std::uint64_t wanted = (batch_->wanted_segments() + layout.band_segments() - 1) / layout.band_segments();
@@ -226,7 +230,7 @@ Result<std::size_t> StreamDecoder::pull_bytes(std::span<std::uint8_t> out) {
     QUERN_RETURN_IF_ERROR(segments_->finish());
     finished_ = true;
     report_.input_bytes = segments_->bytes_read();
-    report_.bytes_read = segments_->bytes_fetched();
+    report_.bytes_read = bytes_fetched();
   }
   return done;
 }

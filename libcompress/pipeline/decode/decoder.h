@@ -6,6 +6,7 @@
 
 #include <quern/compress.h>
 #include <quern/memory.h>
+#include <quern/references.h>
 
 #include "libcompress/core/buffer.h"
 #include "libcompress/core/task_runner.h"
@@ -35,6 +36,11 @@ class StreamDecoder final : public Decoder {
 
   /// Reads the header and opens the codec.
   Status start(const Registry& registry);
+  /// What the stream was predicted from; null: nothing.
+  const ReferenceId* reference() const { return beside_ != nullptr ? &beside_->reference() : nullptr; }
+  /// The values of that: an array in memory, which outlives the decoder, or what another decoder gives. After start().
+  Status follow(const ArrayView& values);
+  Status follow(std::unique_ptr<StreamDecoder> earlier);
 
   const StreamInfo& info() const override { return info_; }
   const Shape& shape() const override { return target_.form.shape; }
@@ -49,6 +55,14 @@ class StreamDecoder final : public Decoder {
   Status decode_bands(std::uint64_t first, std::uint64_t end, std::uint8_t* data);
   Status fill_window();
   std::uint64_t segments_at_once(std::uint64_t held_bytes);
+  /// What a segment in flight needs and what is needed beside, that of the earlier decoders included.
+  std::uint64_t bytes_per_segment() const;
+  std::uint64_t scratch_bytes() const;
+  std::uint64_t bytes_fetched() const;
+  /// Sets the references of jobs that are otherwise ready.
+  Status give_references(std::span<SegmentJob> jobs);
+  /// Decodes the same chunks of the same segments as the jobs want, as their references.
+  Status decode_for(std::span<SegmentJob> later);
   Status need_memory(std::uint64_t bytes) const;
   MutableBox3 place(const GridBox& box, std::uint8_t* data, std::uint64_t begin) const;
 
@@ -80,6 +94,9 @@ class StreamDecoder final : public Decoder {
   bool finished_ = false;
   Status failed_;
   Vector<AlignedBuffer> region_boxes_;
+  const ReferenceChunkDecoder* beside_ = nullptr;  ///< the codec, where the stream was predicted
+  ArrayView values_;                               ///< of what it was predicted from, or:
+  std::unique_ptr<StreamDecoder> earlier_;
   DecompressReport report_;
 };
 

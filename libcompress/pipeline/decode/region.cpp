@@ -98,7 +98,7 @@ Status StreamDecoder::deliver(Vector<RegionPiece>& pieces, std::uint8_t* out) {
   });
   const std::uint64_t box_bytes = target_.layout.max_segment_elems() * element_bytes_;
   const std::uint64_t held = window_.size() + pieces.capacity() * sizeof(RegionPiece);
-  QUERN_RETURN_IF_ERROR(need_memory(held + batch_->scratch_bytes() + batch_->bytes_per_segment() + box_bytes));
+  QUERN_RETURN_IF_ERROR(need_memory(held + scratch_bytes() + bytes_per_segment() + box_bytes));
   // A segment in flight needs its box beside what decoding needs: count two for one.
   const std::uint64_t at_once = std::max<std::uint64_t>(1, segments_at_once(held) / 2);
   if (jobs_.size() < at_once) jobs_.resize(static_cast<std::size_t>(at_once));
@@ -137,8 +137,9 @@ Status StreamDecoder::deliver_batch(std::span<const RegionPiece> pieces, std::ui
     }
     jobs_[count - 1].wanted |= UINT64_C(1) << piece.k;
   }
+  QUERN_RETURN_IF_ERROR(give_references({jobs_.data(), count}));
   QUERN_RETURN_IF_ERROR(batch_->decode({jobs_.data(), count}, report_.holes));
-  report_.bytes_read = segments_->bytes_fetched();
+  report_.bytes_read = bytes_fetched();
   std::size_t j = 0;
   for (const RegionPiece& piece : pieces) {
     if (jobs_[j].segment != piece.segment) ++j;

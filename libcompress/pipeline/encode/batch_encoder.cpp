@@ -57,6 +57,10 @@ ConstBox3 BatchEncoder::user_box(const GridBox& box, const ArrayWindow& window) 
           {extents[1] * extents[2], extents[2]}};
 }
 
+ConstBox3 BatchEncoder::reference_box(const GridBox& box) const {
+  return user_box(box, {static_cast<const std::uint8_t*>(setup_.reference.data), 0});
+}
+
 std::span<std::uint8_t> BatchEncoder::chunk_place(Slot& slot, std::size_t k) const {
   return slot.chunks.span().subspan(k * place_bytes_, place_bytes_);
 }
@@ -199,8 +203,13 @@ Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t
     return {};
   }
   QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
-  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, setup_.encoder->encode(chunk_input(slot, segment, k, window),
-                                                                         chunk_place(slot, k), scratch.span()));
+  const ConstBox3 in = chunk_input(slot, segment, k, window);
+  const auto place = chunk_place(slot, k);
+  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
+                         setup_.beside == nullptr
+                             ? setup_.encoder->encode(in, place, scratch.span())
+                             : setup_.beside->encode_beside(in, reference_box(setup_.layout.chunk_box(segment, k)),
+                                                            place, scratch.span()));
   return keep_coded(slot, segment, k, bytes, window);
 }
 

@@ -56,6 +56,7 @@ class BatchEncoder final : public SegmentEncoder {
   };
 
   ConstBox3 user_box(const GridBox& box, const ArrayWindow& window) const;
+  ConstBox3 reference_box(const GridBox& box) const;
   std::span<std::uint8_t> chunk_place(Slot& slot, std::size_t k) const;
   Status scan_values(std::uint64_t first, std::size_t count, const ArrayWindow& window);
   Status find_mask(Slot& slot, std::uint64_t segment, const ArrayWindow& window) const;

@@ -84,6 +84,22 @@ Status finish_setup(StreamSetup& setup) {
   return {};
 }
 
+Status make_encoder(const ArrayCodec& codec, const PlanRequest& plan, const StepReference* reference,
+                    StreamSetup& setup) {
+  if (reference == nullptr) {
+    QUERN_ASSIGN_OR_RETURN(setup.encoder, codec.plan(plan));
+    return {};
+  }
+  const auto* const able = dynamic_cast<const ReferenceCodec*>(&codec);
+  if (able == nullptr) return Status(StatusCode::unsupported, "the codec predicts nothing from another array");
+  QUERN_ASSIGN_OR_RETURN(setup.encoder, able->plan_beside(plan, reference->params, reference->id));
+  setup.beside = dynamic_cast<const ReferenceChunkEncoder*>(setup.encoder.get());
+  if (setup.beside == nullptr) return Status(StatusCode::internal, "the codec's encoder takes no reference");
+  setup.reference = reference->values;
+  setup.header.must_understand |= kReferences;
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t sample_elems(DType dtype, const Shape& shape) {
@@ -180,7 +196,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
     if (request.candidate.takes_settings) plan.settings = codec_settings(request.options->settings);
     plan.settings.insert(plan.settings.end(), request.candidate.alternative.begin(),
                          request.candidate.alternative.end());
-    QUERN_ASSIGN_OR_RETURN(setup.encoder, codec->plan(plan));
+    QUERN_RETURN_IF_ERROR(make_encoder(*codec, plan, request.reference, setup));
   }
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;

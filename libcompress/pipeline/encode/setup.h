@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <quern/compress.h>
 #include <quern/memory.h>
+#include <quern/references.h>
 
 #include "libcompress/format/grid/header.h"
 #include "libcompress/format/grid/layout.h"
@@ -16,6 +18,13 @@
 #include "libcompress/pipeline/mask/mask.h"
 
 namespace quern {
+
+/// What a stream is predicted from.
+struct StepReference {
+  ArrayView values;  ///< in host memory
+  ReferenceId id;
+  std::span<const std::uint8_t> params;  ///< of the codec, in the stream that holds them
+};
 
 /// What a setup is made from; the pointers' targets outlive it.
 struct SetupRequest {
@@ -26,7 +35,8 @@ struct SetupRequest {
   ResolvedBound bound;
   ArrayView sample;  ///< first elements of the array, as the user gave them
   std::uint64_t memory_limit = 0;
-  Device* device = nullptr;  ///< null: the runner's threads
+  Device* device = nullptr;                  ///< null: the runner's threads
+  const StepReference* reference = nullptr;  ///< the candidate's codec is a ReferenceCodec where there is one
 };
 
 struct StreamSetup {
@@ -37,6 +47,8 @@ struct StreamSetup {
   std::string codec_name;
   bool all_ordinary = false;  ///< as in ExactRange
   mask::MaskViews mask_views;
+  ArrayView reference;                            ///< without data: chunks stand alone
+  const ReferenceChunkEncoder* beside = nullptr;  ///< the encoder, where there is a reference
   /// Bytes by which the worst case breaks promise 5. Not 0: before the first byte is written, it must be known that the
   /// stream stays that far below its worst case.
   std::uint64_t must_save = 0;

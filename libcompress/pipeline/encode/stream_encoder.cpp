@@ -62,7 +62,7 @@ Result<bool> StreamEncoder::sample_saves_enough() {
 
 Status StreamEncoder::use(StreamSetup setup) {
   setup_ = std::move(setup);
-  if (request_.device != nullptr) {
+  if (request_.device != nullptr && setup_.beside == nullptr) {
     QUERN_ASSIGN_OR_RETURN(segment_encoder_, request_.device->encoder(setup_, *request_.options, runner_));
     report_.on_device = segment_encoder_ != nullptr;
   }
