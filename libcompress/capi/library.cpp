@@ -21,6 +21,7 @@ static_assert(QUERN_ERROR_CORRUPT == static_cast<int>(quern::StatusCode::corrupt
 static_assert(QUERN_ERROR_CHECKSUM_MISMATCH == static_cast<int>(quern::StatusCode::checksum_mismatch));
 static_assert(QUERN_ERROR_UNSUPPORTED_VERSION == static_cast<int>(quern::StatusCode::unsupported_version));
 static_assert(QUERN_ERROR_TRAILING_DATA == static_cast<int>(quern::StatusCode::trailing_data));
+static_assert(QUERN_ERROR_REFERENCE_MISSING == static_cast<int>(quern::StatusCode::reference_missing));
 static_assert(QUERN_ERROR_UNSUPPORTED == static_cast<int>(quern::StatusCode::unsupported));
 static_assert(QUERN_ERROR_UNKNOWN_CODEC == static_cast<int>(quern::StatusCode::unknown_codec));
 static_assert(QUERN_ERROR_OUT_OF_MEMORY == static_cast<int>(quern::StatusCode::out_of_memory));

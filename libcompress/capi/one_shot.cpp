@@ -22,6 +22,22 @@ static_assert(static_cast<int>(CodecReason::asked_for) == QUERN_REASON_ASKED_FOR
               static_cast<int>(CodecReason::best_quality) == QUERN_REASON_BEST_QUALITY &&
               static_cast<int>(CodecReason::expected_best) == QUERN_REASON_EXPECTED_BEST);
 
+Status level_extents(const void* stream, std::uint64_t size, std::uint32_t level, std::uint32_t* levels,
+                     std::uint64_t* extents) {
+  if (stream == nullptr && size != 0) return null_argument("quern_level_extents: the stream is NULL");
+  MemorySource source(stream_bytes(stream, size));
+  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
+  if (level > info.levels.size())
+    return Status(StatusCode::unsupported, "the stream has {0} coarse levels; level {1} was asked for",
+                  static_cast<std::int64_t>(info.levels.size()), static_cast<std::int64_t>(level));
+  const Shape& shape = level == 0 ? info.shape : info.levels[level - 1];
+  if (levels != nullptr) *levels = static_cast<std::uint32_t>(info.levels.size());
+  if (extents != nullptr) std::copy_n(shape.extents().data(), shape.rank(), extents);
+  return {};
+}
+
+}  // namespace
+
 quern_report make_report(const CompressReport& report) {
   quern_report out = QUERN_REPORT_INIT;
   out.enforced_kind = static_cast<quern_bound_kind>(report.enforced.kind);
@@ -38,28 +54,11 @@ quern_report make_report(const CompressReport& report) {
   return out;
 }
 
-/// The context's execution with what packing took away from its memory.
 Execution remaining(const Execution& execution, std::uint64_t taken) {
   Execution rest = execution;
   rest.memory_limit -= taken;
   return rest;
 }
-
-Status level_extents(const void* stream, std::uint64_t size, std::uint32_t level, std::uint32_t* levels,
-                     std::uint64_t* extents) {
-  if (stream == nullptr && size != 0) return null_argument("quern_level_extents: the stream is NULL");
-  MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
-  if (level > info.levels.size())
-    return Status(StatusCode::unsupported, "the stream has {0} coarse levels; level {1} was asked for",
-                  static_cast<std::int64_t>(info.levels.size()), static_cast<std::int64_t>(level));
-  const Shape& shape = level == 0 ? info.shape : info.levels[level - 1];
-  if (levels != nullptr) *levels = static_cast<std::uint32_t>(info.levels.size());
-  if (extents != nullptr) std::copy_n(shape.extents().data(), shape.rank(), extents);
-  return {};
-}
-
-}  // namespace
 
 Status compress_array(quern_context& context, const CompressOptions& options, const quern_array* array, void* stream,
                       std::uint64_t capacity, std::uint64_t* size, quern_report* report) {

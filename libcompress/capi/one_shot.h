@@ -17,6 +17,10 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,
                         const DecompressOptions& options = {});
 
+quern_report make_report(const CompressReport& report);
+/// The context's execution with what packing took away from its memory.
+Execution remaining(const Execution& execution, std::uint64_t taken);
+
 /// The box [begin, end) of the stream in `source`.
 Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
                       quern_array* array);

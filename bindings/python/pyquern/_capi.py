@@ -11,7 +11,7 @@ from ._errors import LibraryNotFound, error_of
 from ._loader import load
 
 #: QUERN_ABI_VERSION of the header this file mirrors.
-ABI_VERSION = 4
+ABI_VERSION = 5
 MAX_RANK = 8
 MAX_FILLS = 255
 HOST, CUDA = 0, 1

@@ -27,7 +27,7 @@
  * Threads.   The library starts none of its own unless `threads` says so; with `runner` it starts none at all.
  * Sizes.     Bytes and elements are uint64_t or size_t and never assumed to fit in 32 bits.
  * Numbers.   Enumerators are stored in streams or compared by callers: a value never changes its meaning.
- * Reserved.  Names that begin with quern_session_: states between frames.
+ * Reserved.  Names that begin with quern_session_: states between steps.
  *
  * A whole program:
  *
@@ -74,7 +74,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 4
+#define QUERN_ABI_VERSION 5
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -93,6 +93,7 @@ enum {
   QUERN_ERROR_CHECKSUM_MISMATCH = 23,
   QUERN_ERROR_UNSUPPORTED_VERSION = 24,
   QUERN_ERROR_TRAILING_DATA = 25,
+  QUERN_ERROR_REFERENCE_MISSING = 26, /* an array that the stream was predicted from; the error names its hash */
   /* capability: right, but not what this build or codec does */
   QUERN_ERROR_UNSUPPORTED = 40,
   QUERN_ERROR_UNKNOWN_CODEC = 41,
@@ -341,6 +342,29 @@ QUERN_API quern_status quern_level_extents(quern_context* context, const void* s
  *  values are local means around these places (docs/format-stencil.md), and all of the stream is read and checked. */
 QUERN_API quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,
                                               quern_array* array);
+
+/* ---- sessions --------------------------------------------------------------------------------------------------- */
+
+/** Time steps: arrays of one type and extents, in order. Each is predicted from what the step before decodes to where
+ *  that makes it smaller (codec stencil, bounds abs and rel), or stands alone: a key step. One session writes, another
+ *  reads. It keeps the values of one step, and for writing that step's stream, in the memory of its own allocator, from
+ *  which calls on it take all that they need. Streams are those of quern_compress; key steps need no session to be
+ *  read. */
+typedef struct quern_session quern_session;
+
+/** At least each `key_every`-th step, from 1 to 256, is a key step; 0 means 16. `allocator`: NULL for malloc.
+ *  `*session` is NULL on failure. */
+QUERN_API quern_status quern_session_create(const quern_allocator* allocator, uint32_t key_every,
+                                            quern_session** session);
+QUERN_API void quern_session_destroy(quern_session* session);
+/** quern_compress of the next step. After a failure the next one is a key step. Takes about twice as long. */
+QUERN_API quern_status quern_session_compress(quern_context* context, quern_session* session,
+                                              const quern_params* params, const quern_array* array, void* stream,
+                                              uint64_t capacity, uint64_t* size, quern_report* report);
+/** quern_decompress of the step after the one that the session decoded last, or of a key step. Fails with
+ *  QUERN_ERROR_REFERENCE_MISSING where the stream was predicted from another array. */
+QUERN_API quern_status quern_session_decompress(quern_context* context, quern_session* session, const void* stream,
+                                                uint64_t size, quern_array* array);
 
 /* ---- plan and queue --------------------------------------------------------------------------------------------- */
 
