@@ -216,6 +216,11 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   out.run = read_run(raw);
   out.output = read_output(raw, verb);
   out.append = raw.append;
+  if (verb.count("--key-every") != 0) {
+    if (!out.append) fail(Exit::usage, "--key-every: is about steps of one file, add --append");
+    out.key_every = static_cast<unsigned>(parse_count(raw.key_every, "--key-every", kMostKeyEvery));
+    if (out.key_every == 0) fail(Exit::usage, "--key-every: must be a number from 1 to 256");
+  }
   if (raw.verify == "fault") {
     if (out.codec.codec == "auto")
       fail(Exit::usage, "--verify=fault: name a codec that can, as in --codec lorenzo --verify=fault");
@@ -245,6 +250,7 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
   out.inputs = raw.files;
   out.many = read_many(raw, verb);
   out.region = raw.region;
+  if (verb.count("--step") != 0) out.step = parse_count(raw.step, "--step", UINT32_MAX);
   if (verb.count("--region") != 0 && out.region.empty())
     fail(Exit::usage, "--region: write one a:b for each axis, joined by commas");
   out.keep_going = raw.keep_going;

@@ -12,6 +12,7 @@
 #include <quern/compress.h>
 #include <quern/dtype.h>
 #include <quern/shape.h>
+#include <quern/steps.h>
 
 #include "cli/args/run_args.h"
 #include "cli/args/values.h"
@@ -100,6 +101,7 @@ struct CompressArgs {
   RunArgs run;
   OutputArgs output;
   bool append = false;
+  unsigned key_every = kDefaultKeyEvery;  ///< of --append: 1: no step is predicted
   bool verify = false;
   bool explain = false;     ///< say what was expected beside what came of it
   std::string calibration;  ///< a file that gets both; empty: none
@@ -109,7 +111,8 @@ struct DecompressArgs {
   std::vector<std::string> inputs;
   ManyArgs many;
   std::string region;
-  unsigned level = 0;  ///< 0: the arrays themselves
+  std::optional<std::uint64_t> step;  ///< of a file of several; none: all
+  unsigned level = 0;                 ///< 0: the arrays themselves
   bool keep_going = false;
   bool check_faults = false;
   RunArgs run;

@@ -99,6 +99,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
       "their .npy, .h5 and .nc files and raw files whose names tell type and shape (with -t and -s: whose size fits)");
   add_output(verb, raw, "output file, directory (several outputs) or - [IN.qn]");
   verb.add_flag("--append", raw.append, "add each input as a time step to OUT");
+  add_value(
+      verb, "--key-every", raw.key_every, "K",
+      "with --append: steps may be predicted from the one before, but at least each K-th stands alone; 1: all do [16]");
   verb.add_flag("--explain", raw.explain, "also say what was expected of each codec, and how often it was run");
   add_value(verb, "--calibration", raw.calibration, "FILE",
             "append estimated and measured ratio, for quern estimate --calibration; no stream changes [off]");
@@ -125,6 +128,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
 void define_decompress(CLI::App& program, RawArgs& raw) {
   CLI::App& verb =
       add_verb(program, raw, "decompress", "bring arrays back", "IN", "quern streams; - is standard input");
+  add_value(verb, "--step", raw.step, "K", "decode step K of a file of several, the first being 0 [all]");
   add_value(verb, "--region", raw.region, "A:B,...", "decode a part, one a:b an axis, as in 0:10,5:9,:");
   add_value(verb, "--level", raw.level, "K",
             "coarse preview: every 2^K-th place of the axes, of streams with levels; 0 is all");
@@ -142,6 +146,7 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
       "  quern decompress field.qn\n"
       "  quern decompress field.qn -o field.npy\n"
       "  quern decompress --region 0:10,:,5 field.qn -o part.raw\n"
+      "  quern decompress --step 1 run.qn -o step.npy\n"
       "  quern decompress --level 2 field.qn -o preview.npy\n"
       "  quern decompress -c field.qn | analyse\n"
       "  quern decompress -r small/ -o back/ -T 0\n");

@@ -16,6 +16,8 @@ const char* advice(StatusCode code, Phase phase) {
     case StatusCode::checksum_mismatch:
       return "; the file is damaged, restore it from a copy or save what is left with --keep-going";
     case StatusCode::unsupported_version: return "; a newer quern wrote it, update this one";
+    case StatusCode::reference_missing:
+      return "; use the whole file that it was written to, or restore that from a copy";
     case StatusCode::trailing_data: return "; something that is not a quern stream follows the data";
     case StatusCode::out_of_memory: return "; not enough memory, lower -T or free some";
     case StatusCode::memory_limit:
@@ -65,6 +67,7 @@ Exit exit_for(const Status& status, Phase phase) {
     case StatusCode::checksum_mismatch:
     case StatusCode::unsupported_version:
     case StatusCode::trailing_data: return Exit::stream;
+    case StatusCode::reference_missing: return Exit::missing;
     case StatusCode::unsupported:
     case StatusCode::unknown_codec: return by_phase;
     case StatusCode::io_error: return Exit::io;

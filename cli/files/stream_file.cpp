@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <quern/records.h>
+#include <quern/steps.h>
 
 #include "cli/args/exit_codes.h"
 
@@ -19,6 +20,10 @@ Result<std::uint64_t> whole_stream_bytes(Bytes bytes) {
   MemorySource source(bytes);
   DecompressOptions options;
   options.more_streams = true;
+  // Where a step ends is known without the one that it was predicted from.
+  QUERN_ASSIGN_OR_RETURN(const auto reference, inspect_reference(source, builtin_codecs()));
+  options.keep_going = reference.has_value();
+  options.offset = 0;
   QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, builtin_codecs(), Execution{}, options));
   std::vector<std::uint8_t> block(kBlockBytes);
   while (true) {
@@ -31,7 +36,7 @@ std::vector<Bytes> split_by_decoding(Bytes file) {
   std::vector<Bytes> out;
   while (!file.empty()) {
     const auto whole = whole_stream_bytes(file);
-    const std::size_t bytes = whole.ok() ? static_cast<std::size_t>(*whole) : file.size();
+    const std::size_t bytes = whole.ok() && *whole > 0 ? static_cast<std::size_t>(*whole) : file.size();
     out.push_back(file.first(bytes));
     file = file.subspan(bytes);
   }

@@ -17,7 +17,9 @@
 #include "cli/files/array_files.h"
 #include "cli/files/byte_streams.h"
 #include "cli/files/input_array.h"
+#include "cli/files/memory.h"
 #include "cli/files/safe_file.h"
+#include "cli/files/step_decoders.h"
 #include "cli/files/stream_file.h"
 #include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
@@ -89,6 +91,7 @@ std::string one_line(const FileReport& report, const EncodedArray& encoded, cons
   if (report.requested.kind == BoundKind::psnr && made.psnr_db && std::isfinite(*made.psnr_db))
     parts.push_back(fmt::format("PSNR {:.2f} dB", *made.psnr_db));
   if (const std::string speed = speed_text(report.raw_bytes, report.seconds); !speed.empty()) parts.push_back(speed);
+  if (encoded.reference) parts.emplace_back("predicted from the step before");
   if (encoded.checked) parts.emplace_back("verified");
   return fmt::format("{}", fmt::join(parts, "  "));
 }
@@ -162,6 +165,8 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     line["scale_factor"] = input.meta.packed ? Json(input.meta.scale_factor) : Json(nullptr);
     line["suspicions"] = suspicions_json(encoded.suspicions, input, args.data);
     line["encodings"] = made.encodings;
+    line["reference"] = encoded.reference ? Json(fmt::format("{:016x}", encoded.reference->hash)) : Json(nullptr);
+    line["steps_to_key"] = encoded.reference ? encoded.reference->depth : 0;
     line["sample_encodings"] = made.sample_encodings;
     if (encoded.precision) line["precision"] = precision_json(*encoded.precision);
     if (args.explain) line["expected"] = estimates_json(encoded.expected);
@@ -268,6 +273,30 @@ void require_same_array(const StreamInfo& first, const InputArray& input, const 
                                 dtype_name(first.dtype)));
 }
 
+/// The session that the steps of one call make. It goes on after the last step of a file that
+/// exists, if later steps may be predicted from that.
+std::unique_ptr<StepEncoder> start_session(const std::string& output, bool exists, const CompressArgs& args) {
+  auto session = check(StepEncoder::create(builtin_codecs(), args.key_every), Phase::encode, output);
+  if (!exists || args.key_every == 1) return session;
+  const Mapping file = Mapping::of_file(output);
+  const auto streams = split_streams(file.bytes(), output);
+  const std::size_t last = streams.size() - 1;
+  MemorySource source(streams[last]);
+  const StreamInfo info = check(inspect(source, builtin_codecs()), Phase::decode, output);
+  const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
+  const bool predicts = dynamic_cast<const ReferenceCodec*>(builtin_codecs().by_id(info.codec_id)) != nullptr;
+  if (!predicts || bytes > memory_limit(args.run) / 8) return session;
+  StepDecoders steps(streams, output);
+  Execution execution;
+  execution.threads = args.run.threads;
+  execution.memory_limit = memory_limit(args.run) / 2;
+  Buffer values(bytes, output);
+  const auto decoder = steps.open(last, execution, {});
+  check(decoder->pull(values.span()), Phase::decode, output);
+  check(session->resume(streams[last], {values.data(), info.dtype, info.shape}), Phase::decode, output);
+  return session;
+}
+
 /// Steps go into a copy that replaces the file at the end: whatever happens, also a killed process or a lost machine,
 /// the old file is whole. Several steps in one call cost one copy.
 void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device* device) {
@@ -279,6 +308,7 @@ void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device
   if (exists && !S_ISREG(info.st_mode)) fail(Exit::usage, output + ": --append needs a regular file");
   if (exists) first = inspect_all(output).front();
 
+  const auto session = start_session(output, exists, args);
   SafeFile file(output, {.replace = true, .mode = mode_like(jobs.front().input)});
   if (exists) copy_existing(output, file.descriptor(), output);
   std::vector<std::function<void()>> reports;
@@ -292,7 +322,8 @@ void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device
       first->shape = input->meta.shape;
     }
     keep_exact_unless_named(job, *input, args.run);
-    const EncodedArray encoded = encode_array(*input, job.bound, args, device, file.descriptor(), output);
+    const EncodedArray encoded =
+        encode_array(*input, job.bound, args, device, file.descriptor(), output, session.get());
     input->reader.reset();
     reports.push_back([&job, &args, input, encoded, device] { report(job, *input, encoded, args, device); });
   }

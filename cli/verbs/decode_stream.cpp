@@ -36,44 +36,50 @@ DecompressOptions options_of(const DecodeContext& context, bool more_streams = f
   return options;
 }
 
+/// What headers say, with the shape of what is decoded.
+StreamInfo at_shape(const Decoder& decoder) {
+  StreamInfo info = decoder.info();
+  info.shape = decoder.shape();
+  return info;
+}
+
 void add_report(const DecompressReport& report, DecodeOutcome& outcome) {
   outcome.on_device = outcome.on_device || report.on_device;
   outcome.bytes_read += report.bytes_read;
   outcome.holes.insert(outcome.holes.end(), report.holes.begin(), report.holes.end());
 }
 
-std::unique_ptr<Decoder> open(ByteSource& source, const DecodeContext& context, const Execution& execution,
-                              bool more_streams = false) {
-  auto decoder = Decoder::open(source, builtin_codecs(), execution, options_of(context, more_streams));
+std::unique_ptr<Decoder> open(FdSource& source, const DecodeContext& context, const ArrayView& last) {
+  auto decoder = open_step_beside(source, last, builtin_codecs(), context.execution, options_of(context, true));
   if (context.level > 0 && decoder.status().code() == StatusCode::unsupported)
     fail_level(context.level, decoder.status().text(), context.name);
   return check(std::move(decoder), Phase::decode, context.name);
 }
 
-void decode_pieces(ByteSource& source, const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome,
-                   StreamInfo& info) {
-  const auto* pipe = dynamic_cast<const FdSource*>(&source);
-  const auto waited = [pipe] { return pipe == nullptr ? 0.0 : pipe->seconds(); };
-  Stopwatch opening;
-  double waited_before = waited();
-  const auto decoder = open(source, context, context.execution, pipe != nullptr);
-  outcome.seconds += opening.seconds() - (waited() - waited_before);
-  info = decoder->info();
-  info.shape = decoder->shape();
+/// Whether later streams may be predicted from one of this codec.
+bool predicts(const StreamInfo& info) {
+  return dynamic_cast<const ReferenceCodec*>(builtin_codecs().by_id(info.codec_id)) != nullptr;
+}
+
+/// Elements of an open decoder. `waited()`: seconds that its source has waited so far.
+template <class Waited>
+void decode_pieces(Decoder& decoder, const DecodeContext& context, const TakeElements& take, const Waited& waited,
+                   DecodeOutcome& outcome) {
+  const StreamInfo info = at_shape(decoder);
   const std::uint64_t elem = dtype_bytes(info.dtype);
   const std::uint64_t total = info.shape.elems() * elem;
   Buffer piece(std::clamp<std::uint64_t>(total, elem, std::max(context.memory / 4, kSmallestPiece) / elem * elem),
                context.name);
   while (true) {
     const Stopwatch watch;
-    waited_before = waited();
-    const std::size_t count = check(decoder->pull({piece.data(), piece.size()}), Phase::decode, context.name);
+    const double waited_before = waited();
+    const std::size_t count = check(decoder.pull({piece.data(), piece.size()}), Phase::decode, context.name);
     outcome.seconds += watch.seconds() - (waited() - waited_before);
     if (count == 0) break;
     take({piece.data(), count});
     outcome.elems += count / elem;
   }
-  add_report(decoder->report(), outcome);
+  add_report(decoder.report(), outcome);
 }
 
 }  // namespace
@@ -88,39 +94,60 @@ StreamInfo at_level(StreamInfo info, unsigned level, const std::string& name) {
   return info;
 }
 
-void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, const DecodeContext& context,
-                 const TakeElements& take, DecodeOutcome& outcome) {
+void decode_part(StepDecoders& steps, std::size_t step, std::span<const std::uint8_t> stream, const StreamInfo& info,
+                 const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome) {
   const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
-  MemorySource source(stream);
-  if (bytes > context.memory / 2) {
-    StreamInfo again;
-    decode_pieces(source, context, take, outcome, again);
+  // Values of the step before may be kept beside.
+  if (bytes > context.memory / (steps.reference(step) ? 3 : 2)) {
+    Stopwatch opening;
+    const auto decoder = steps.open(step, context.execution, options_of(context));
+    outcome.seconds += opening.seconds();
+    decode_pieces(
+        *decoder, context, take, [] { return 0.0; }, outcome);
     return;
   }
   Buffer array(bytes, context.name);
   if (bytes / kPlausibleRatio <= stream.size()) array.touch();
   if (context.level == 0) touch_pages(stream.data(), stream.size());
   Execution execution = context.execution;
-  execution.memory_limit = context.memory - bytes;
+  execution.memory_limit = context.memory - (steps.reference(step) ? 2 : 1) * bytes;
   const Stopwatch watch;
-  const auto decoder = open(source, context, execution);
+  const auto decoder = steps.open(step, execution, options_of(context));
   check(decoder->pull({array.data(), array.size()}), Phase::decode, context.name);
   outcome.seconds += watch.seconds();
   add_report(decoder->report(), outcome);
   take({array.data(), array.size()});
   outcome.elems += info.shape.elems();
+  if (context.level == 0) steps.keep(step, info, std::move(array));
 }
 
-StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const TakeElements& take,
+StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const TakeElements& take, PipedValues& last,
                        DecodeOutcome& outcome) {
-  StreamInfo info;
-  decode_pieces(source, context, take, outcome, info);
+  const auto waited = [&source] { return source.seconds(); };
+  const Stopwatch opening;
+  const double waited_before = waited();
+  const auto decoder = open(source, context, last.view);
+  outcome.seconds += opening.seconds() - (waited() - waited_before);
+  StreamInfo info = at_shape(*decoder);
+  const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
+  Buffer values;
+  if (context.level == 0 && predicts(info) && bytes <= context.memory / 4) values = Buffer(bytes, context.name);
+  std::uint64_t at = 0;
+  const TakeElements take_and_keep = [&](std::span<const std::uint8_t> piece) {
+    take(piece);
+    if (values.size() == 0) return;
+    std::copy(piece.begin(), piece.end(), values.data() + at);
+    at += piece.size();
+  };
+  decode_pieces(*decoder, context, take_and_keep, waited, outcome);
+  last.values = std::move(values);
+  last.view = last.values.size() == 0 ? ArrayView{} : ArrayView{last.values.data(), info.dtype, info.shape};
   return info;
 }
 
-void decode_region(const std::vector<std::span<const std::uint8_t>>& streams, const std::vector<StreamInfo>& infos,
+void decode_region(StepDecoders& steps, std::optional<std::size_t> step, const std::vector<StreamInfo>& infos,
                    const Box& box, const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome) {
-  const bool has_steps = streams.size() > 1;
+  const bool has_steps = !step && steps.count() > 1;
   Box inner = box;
   if (has_steps) {
     inner.rank = box.rank - 1;
@@ -134,10 +161,11 @@ void decode_region(const std::vector<std::span<const std::uint8_t>>& streams, co
     fail(Exit::resource, fmt::format("{}: the region needs {} of memory; raise --memory or take smaller regions",
                                      context.name, size_text(bytes)));
   Buffer array(bytes, context.name);
-  for (std::uint64_t step = has_steps ? box.begin[0] : 0; step < (has_steps ? box.end[0] : 1); ++step) {
-    MemorySource source(streams[step]);
+  const std::uint64_t first = has_steps ? box.begin[0] : step.value_or(0);
+  const std::uint64_t end = has_steps ? box.end[0] : first + 1;
+  for (std::uint64_t i = first; i < end; ++i) {
     const Stopwatch watch;
-    const auto decoder = open(source, context, context.execution);
+    const auto decoder = steps.open(static_cast<std::size_t>(i), context.execution, options_of(context));
     check(decoder->region(inner, {array.data(), dtype, shape}), Phase::decode, context.name);
     outcome.seconds += watch.seconds();
     outcome.bytes_read += decoder->report().bytes_read;

@@ -11,6 +11,7 @@
 
 #include "cli/args/args.h"
 #include "cli/files/byte_streams.h"
+#include "cli/files/step_decoders.h"
 
 namespace quern::cli {
 
@@ -39,15 +40,22 @@ struct DecodeOutcome {
 StreamInfo at_level(StreamInfo info, unsigned level, const std::string& name);
 
 /// Decodes one whole stream held in addressable memory. Throws CliError.
-void decode_part(std::span<const std::uint8_t> stream, const StreamInfo& info, const DecodeContext& context,
-                 const TakeElements& take, DecodeOutcome& outcome);
+void decode_part(StepDecoders& steps, std::size_t step, std::span<const std::uint8_t> stream, const StreamInfo& info,
+                 const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome);
+
+/// The last stream's values, where the next one may have been predicted from them and they take little enough memory.
+struct PipedValues {
+  Buffer values;
+  ArrayView view;
+};
 
 /// Decodes the stream that begins at a pipe's position and leaves the pipe after it; what it holds, at the level.
-StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const TakeElements& take,
+/// `last`: of the stream before, and then of this one.
+StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const TakeElements& take, PipedValues& last,
                        DecodeOutcome& outcome);
 
-/// Decodes a box of the combined array of all streams, which `infos` (at the level) describe.
-void decode_region(const std::vector<std::span<const std::uint8_t>>& streams, const std::vector<StreamInfo>& infos,
+/// Decodes a box of one step, or of the combined array of all streams; `infos` (at the level) describe them.
+void decode_region(StepDecoders& steps, std::optional<std::size_t> step, const std::vector<StreamInfo>& infos,
                    const Box& box, const DecodeContext& context, const TakeElements& take, DecodeOutcome& outcome);
 
 }  // namespace quern::cli

@@ -50,9 +50,10 @@ std::string dataset_name(const std::string& noted, const std::string& input) {
 Decoded decode_pipe_to(ArrayOutput& output, const DecodeContext& context) {
   Decoded out;
   FdSource source(STDIN_FILENO);
+  PipedValues last;
   const TakeElements take = [&](std::span<const std::uint8_t> bytes) { output.write(bytes); };
   do {
-    out.infos.push_back(decode_pipe(source, context, take, out.outcome));
+    out.infos.push_back(decode_pipe(source, context, take, last, out.outcome));
     out.shape = combined_shape(out.infos, context.name);
   } while (!check(source.at_end(), Phase::decode, context.name));
   out.stream_bytes = source.position();
@@ -64,6 +65,7 @@ struct OpenStreams {
   Mapping file;
   std::vector<std::span<const std::uint8_t>> streams;
   std::vector<StreamInfo> infos;
+  std::optional<std::size_t> step;  ///< the one that is wanted; `infos` has it alone then
   std::optional<Box> box;
   Shape shape;
   io::ArrayToWrite array;
@@ -84,13 +86,31 @@ io::ArrayToWrite array_to_write(const OpenStreams& open, const DecompressJob& jo
   return {restored.meta, dataset_name(restored.dataset, job.input)};
 }
 
+/// Steps that were predicted have no coarse levels.
+void refuse_level(std::span<const std::uint8_t> stream, std::size_t step, unsigned level, const std::string& name) {
+  if (level == 0) return;
+  MemorySource source(stream);
+  if (check(inspect_reference(source, builtin_codecs()), Phase::decode, name))
+    fail(Exit::usage, fmt::format("{}: --level {}: step {} was predicted from the one before and has no coarse levels; "
+                                  "take a key step (quern info lists them) with --step, or decode it whole",
+                                  name, level, step));
+}
+
 OpenStreams open_streams(const DecompressJob& job, const DecompressArgs& args) {
   const std::string name = job.input == "-" ? "standard input" : job.input;
   OpenStreams out;
   out.file = job.input == "-" ? map_standard_input() : Mapping::of_file(job.input);
   out.streams = split_streams(out.file.bytes(), name, args.keep_going);
-  for (const auto& stream : out.streams) {
-    MemorySource source(stream);
+  if (args.step) {
+    if (*args.step >= out.streams.size())
+      fail(Exit::usage,
+           fmt::format("{}: --step {}: the file has steps 0 to {}", name, *args.step, out.streams.size() - 1));
+    out.step = static_cast<std::size_t>(*args.step);
+  }
+  for (std::size_t i = 0; i < out.streams.size(); ++i) {
+    if (out.step && i != *out.step) continue;
+    MemorySource source(out.streams[i]);
+    refuse_level(out.streams[i], i, args.level, name);
     out.infos.push_back(at_level(check(inspect(source, builtin_codecs()), Phase::decode, name), args.level, name));
   }
   out.shape = combined_shape(out.infos, name);
@@ -116,11 +136,14 @@ Decoded decode_file_to(ArrayOutput& output, const DecompressJob& job, const Deco
   out.infos = std::move(open.infos);
   output.begin(open.array.meta, open.array.dataset);
   const TakeElements take = [&](std::span<const std::uint8_t> bytes) { output.write(bytes); };
+  StepDecoders steps(open.streams, context.name);
   if (open.box) {
-    decode_region(open.streams, out.infos, *open.box, context, take, out.outcome);
+    decode_region(steps, open.step, out.infos, *open.box, context, take, out.outcome);
+  } else if (open.step) {
+    decode_part(steps, *open.step, open.streams[*open.step], out.infos.front(), context, take, out.outcome);
   } else {
     for (std::size_t i = 0; i < open.streams.size(); ++i)
-      decode_part(open.streams[i], out.infos[i], context, take, out.outcome);
+      decode_part(steps, i, open.streams[i], out.infos[i], context, take, out.outcome);
   }
   output.end();
   return out;
@@ -198,7 +221,7 @@ Decoded decompress_into(ArrayOutput& output, const DecompressJob& job, const Dec
   context.execution.progress = progress.callback();
   const io::FileKind kind = job.output == "-" ? io::FileKind::raw : io::file_kind(job.output);
   // Salvage and regions look for the trailer, and other kinds of files want to know the number of steps first.
-  const bool in_order = kind == io::FileKind::raw && args.region.empty() && !args.keep_going;
+  const bool in_order = kind == io::FileKind::raw && args.region.empty() && !args.step && !args.keep_going;
   if (job.input == "-" && in_order) return decode_pipe_to(output, context);
   return decode_file_to(output, job, args, context, progress);
 }

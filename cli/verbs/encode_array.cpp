@@ -92,8 +92,8 @@ CompressReport finish(Result<CompressReport> result, const FdSink* sink, const I
   fail_status(result.status(), Phase::encode, input.label);
 }
 
-StreamCheck verify(std::span<const std::uint8_t> stream, const ArrayView& original, const Execution& execution,
-                   std::uint64_t memory, const std::string& name) {
+StreamCheck verify(std::span<const std::uint8_t> stream, const ArrayView& original, const ArrayView& before,
+                   const Execution& execution, std::uint64_t memory, const std::string& name) {
   MemorySource source(stream);
   const auto* at = static_cast<const std::uint8_t*>(original.data);
   const auto next = [&at](std::uint64_t bytes) {
@@ -102,6 +102,7 @@ StreamCheck verify(std::span<const std::uint8_t> stream, const ArrayView& origin
     return piece;
   };
   CheckOptions options;
+  options.before = before;
   options.piece_bytes = std::max<std::uint64_t>(memory / 4, kBlockBytes);
   StreamCheck check = check_stream(source, stream.size(), next, options, execution, name);
   if (!check.passed())
@@ -123,6 +124,7 @@ struct Job {
   std::uint64_t memory;
   int fd;
   const std::string& output_name;
+  StepEncoder* steps;  ///< null: the array stands alone
 };
 
 /// The stream is made in memory, checked there, then written.
@@ -132,10 +134,19 @@ EncodedArray encode_in_memory(const Job& job, const ArrayView& array, std::uint6
   SpanSink sink(stream.span());
   touch_pages(array.data, array.bytes());
   const Stopwatch watch;
-  auto result = compress(array, job.options, builtin_codecs(), job.execution, sink);
+  ArrayView before;
+  if (job.steps != nullptr) {
+    auto step = job.steps->encode(array, job.options, job.execution, sink);
+    if (!step.ok()) fail_status(step.status(), Phase::encode, job.input.label);
+    out.report = std::move(step->compressed);
+    out.reference = step->reference;
+    before = job.steps->before();
+  } else {
+    out.report = finish(compress(array, job.options, builtin_codecs(), job.execution, sink), nullptr, job.input,
+                        job.output_name);
+  }
   out.seconds = watch.seconds();
-  out.report = finish(std::move(result), nullptr, job.input, job.output_name);
-  if (job.args.verify) out.checked = verify(sink.written(), array, job.execution, job.memory, job.output_name);
+  if (job.args.verify) out.checked = verify(sink.written(), array, before, job.execution, job.memory, job.output_name);
   if (!write_all(job.fd, sink.written())) fail_errno(job.output_name, "write");
   return out;
 }
@@ -151,7 +162,7 @@ EncodedArray encode_to_descriptor(const Job& job, const ArrayView& array, int fd
   out.report = finish(std::move(result), &sink, job.input, job.output_name);
   if (job.args.verify) {
     const Mapping written = Mapping::of_descriptor(fd, job.output_name);
-    out.checked = verify(written.bytes().subspan(static_cast<std::size_t>(begin)), array, job.execution, job.memory,
+    out.checked = verify(written.bytes().subspan(static_cast<std::size_t>(begin)), array, {}, job.execution, job.memory,
                          job.output_name);
   }
   return out;
@@ -168,6 +179,19 @@ EncodedArray encode_view(Job job, const WholeArray& whole) {
   const auto capacity =
       check(max_stream_bytes(array.dtype, array.shape, job.options.metadata.size()), Phase::encode, job.input.label);
   const std::uint64_t held = whole.memory_bytes();
+  // A session has two more streams, and the values of the step before twice while it decodes the last one.
+  const std::uint64_t session = job.steps != nullptr ? 2 * capacity + 2 * array.bytes() : 0;
+  if (job.steps != nullptr && held + session + capacity > job.memory / 4 * 3) {
+    if (!job.args.run.quiet)
+      print_note(fmt::format("{}: stands alone: predicting it from the step before takes {} of memory; raise --memory",
+                             job.input.label, size_text(held + session + capacity)));
+    job.steps->restart();
+    job.steps = nullptr;
+  }
+  if (job.steps != nullptr) {
+    job.execution.memory_limit = job.memory - held - session - capacity;
+    return encode_in_memory(job, array, capacity);
+  }
   if (capacity <= job.memory / 2 && held + capacity <= job.memory / 4 * 3) {
     job.execution.memory_limit = job.memory - held - capacity;
     return encode_in_memory(job, array, capacity);
@@ -256,12 +280,12 @@ EncodedArray encode_streaming(const Job& job) {
 }  // namespace
 
 EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
-                          const std::string& output_name) {
+                          const std::string& output_name, StepEncoder* steps) {
   if (args.precision && bound.kind != BoundKind::lossless) require_digits(*args.precision, input);
   CompressOptions options = options_for(input, bound, args);
   check(options.bound.check(input.meta.dtype), Phase::encode, input.label);
   Progress progress(input.label, args.run, dtype_bytes(input.meta.dtype));
-  Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name};
+  Job job{input, options, args, Execution{}, memory_limit(args.run), fd, output_name, steps};
   job.execution.threads = args.run.threads;
   job.execution.device = device;
   job.execution.memory_limit = job.memory;
@@ -270,9 +294,12 @@ EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const Comp
   const bool from_pipe = input.path == "-";
   const bool whole_wanted = needs_whole_array(options, args, from_pipe);
   if (input.reader->mapped() != nullptr) return encode_whole(job, WholeArray::load(input), options);
-  if ((whole_wanted || !from_pipe) && WholeArray::fits(input, job.memory / 3))
+  if ((whole_wanted || steps != nullptr || !from_pipe) && WholeArray::fits(input, job.memory / 3))
     return encode_whole(job, WholeArray::load(input), options);
-  if (!whole_wanted) return encode_streaming(job);
+  if (!whole_wanted) {
+    if (steps != nullptr) steps->restart();
+    return encode_streaming(job);
+  }
   if (!args.run.quiet)
     print_note(fmt::format("{}: {} do not fit in memory and {} must see all values first; using a temporary file",
                            input.label, size_text(input.bytes()), who_wants_all(args, options)));

@@ -8,6 +8,7 @@
 
 #include <quern/compress.h>
 #include <quern/estimate.h>
+#include <quern/steps.h>
 #include <quern/suspicions.h>
 
 #include "cli/args/args.h"
@@ -22,14 +23,16 @@ struct EncodedArray {
   double seconds = 0;  ///< in the codec; reading and writing files is not counted
   std::optional<StreamCheck> checked;
   Vector<Suspicion> suspicions;
+  std::optional<ReferenceId> reference;     ///< what the stream was predicted from
   std::optional<FoundPrecision> precision;  ///< where the bound followed from the values
   std::vector<Estimate>
       expected;  ///< --explain, --calibration: of each codec that was tried, under the bound it came to
 };
 
 /// Appends the stream to `fd`. Throws CliError; when --verify finds a violation the code is Exit::bound and, where the
-/// stream was held back in memory or in a temporary file, nothing was written. `device` may be null.
+/// stream was held back in memory or in a temporary file, nothing was written. `device` may be null. With `steps` the
+/// array is the next one of that session.
 EncodedArray encode_array(InputArray& input, const ErrorBound& bound, const CompressArgs& args, Device* device, int fd,
-                          const std::string& output_name);
+                          const std::string& output_name, StepEncoder* steps = nullptr);
 
 }  // namespace quern::cli

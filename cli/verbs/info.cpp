@@ -8,6 +8,7 @@
 
 #include "cli/files/byte_streams.h"
 #include "cli/files/memory.h"
+#include "cli/files/step_decoders.h"
 #include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
@@ -21,6 +22,7 @@ namespace {
 struct Entry {
   std::optional<RecordFindings> records;  ///< in the place of everything else, where the stream holds them
   StreamInfo info;
+  std::optional<ReferenceId> reference;  ///< what it was predicted from
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool checked = false;
@@ -43,17 +45,19 @@ std::string ratio_text(const Entry& entry) {
 }
 
 /// Reads every byte of the stream; damage is listed, not thrown.
-void check_entry(Entry& entry, std::span<const std::uint8_t> stream, const InfoArgs& args) {
+void check_entry(Entry& entry, StepDecoders& steps, std::size_t step, const InfoArgs& args) {
   Execution execution;
   execution.threads = args.run.threads;
   execution.memory_limit = memory_limit(args.run);
-  Buffer block(UINT64_C(16) << 20, "info --check");
+  // Values that the next step was predicted from are kept for it.
+  const std::uint64_t raw = raw_bytes(entry.info);
+  const bool kept = steps.predicts_next(step) && raw <= execution.memory_limit / 4;
+  Buffer block(kept ? raw : UINT64_C(16) << 20, "info --check");
   // First without salvage: that pass also checks the trailer. The second one finds every damaged chunk.
   for (const bool keep_going : {false, true}) {
-    MemorySource source(stream);
     DecompressOptions options;
     options.keep_going = keep_going;
-    auto decoder = Decoder::open(source, builtin_codecs(), execution, options);
+    auto decoder = steps.try_open(step, execution, options);
     Status status = decoder.status();
     while (decoder.ok() && status.ok()) {
       const auto count = (*decoder)->pull({block.data(), block.size()});
@@ -66,6 +70,7 @@ void check_entry(Entry& entry, std::span<const std::uint8_t> stream, const InfoA
         entry.damage.push_back(fmt::format("segment {} chunk {}: {}", hole.segment, hole.chunk, hole.why.text()));
     if (entry.damage.empty()) break;
   }
+  if (kept && entry.damage.empty()) steps.keep(step, entry.info, std::move(block));
   entry.checked = true;
 }
 
@@ -155,6 +160,8 @@ Json entry_json(const Entry& entry) {
   out["levels"] = Json::array();
   for (const Shape& shape : info.levels) out["levels"].push_back(shape.extents());
   out["levels_are_means"] = info.levels_are_means;
+  out["reference"] = entry.reference ? Json(fmt::format("{:016x}", entry.reference->hash)) : Json(nullptr);
+  out["steps_to_key"] = entry.reference ? entry.reference->depth : 0;
   out["header_bytes"] = info.header_bytes;
   out["metadata_bytes"] = info.metadata.size();
   const RestoredMeta notes = restore_meta(info);
@@ -191,6 +198,9 @@ std::string entry_text(const Entry& entry) {
   out += fmt::format("  chunks    {} of {}x{}x{} in {} segments (seen as {}x{}x{})\n", info.chunks, grid.chunk[0],
                      grid.chunk[1], grid.chunk[2], info.segments, grid.extents[0], grid.extents[1], grid.extents[2]);
   out += "  levels    " + levels_text(info) + "\n";
+  if (entry.reference)
+    out += fmt::format("  predicted from the array of hash {:016x}, {} step{} after a key step\n",
+                       entry.reference->hash, entry.reference->depth, entry.reference->depth == 1 ? "" : "s");
   for (const std::uint64_t bits : info.fill_bits) out += fmt::format("  fill      bits 0x{:x}\n", bits);
   if (entry.masks) out += fmt::format("  masked    {}\n", mask_text(entry));
   if (!entry.why_no_masks.empty()) out += fmt::format("  masked    not known: {}\n", entry.why_no_masks);
@@ -217,9 +227,10 @@ std::string list_text(const std::vector<Entry>& entries) {
         entry.masks && entry.masks->elems() != 0
             ? fmt::format("  {:.3g} % masked", 100 * share(entry.masks->elems(), entry.info.shape.elems()))
             : "";
-    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  {:<14}  {}  {}{}\n", i, entry.offset, entry.bytes,
+    const std::string chain = entry.reference ? fmt::format("  key + {}", entry.reference->depth) : "";
+    out += fmt::format("  step {:>5}  at {:>12}  {:>12} bytes  {:<14}  {}  {}{}{}\n", i, entry.offset, entry.bytes,
                        ratio_text(entry), entry.info.codec_name,
-                       bound_text(entry.info.enforced.kind, entry.info.enforced.value), masked);
+                       bound_text(entry.info.enforced.kind, entry.info.enforced.value), chain, masked);
     for (const std::string& text : entry.damage) out += "  damaged   " + text + "\n";
   }
   return out;
@@ -247,7 +258,9 @@ void info_one(const std::string& path, const InfoArgs& args) {
                           : split_streams(file.bytes(), name, true);
   }
   std::vector<Entry> entries;
-  for (const auto& stream : streams) {
+  StepDecoders steps(streams, name);
+  for (std::size_t step = 0; step < streams.size(); ++step) {
+    const auto& stream = streams[step];
     MemorySource source(stream);
     Entry entry;
     if (begins_records(stream)) {
@@ -266,7 +279,8 @@ void info_one(const std::string& path, const InfoArgs& args) {
     entry.offset = static_cast<std::uint64_t>(stream.data() - file.bytes().data());
     entry.bytes = stream.size();
     entry.incomplete = !broken.empty() && stream.data() == streams.back().data();
-    if (args.check) check_entry(entry, stream, args);
+    entry.reference = steps.reference(step);
+    if (args.check) check_entry(entry, steps, step, args);
     if (!args.headers_only) survey_entry(entry, stream, args);
     entries.push_back(std::move(entry));
   }

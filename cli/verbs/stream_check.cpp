@@ -92,12 +92,11 @@ std::string missed_target(const StreamCheck& check, std::uint64_t stream_bytes) 
   return {};
 }
 
-}  // namespace
-
-StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const NextOriginal& next,
-                         const CheckOptions& options, const Execution& execution, const std::string& name) {
+/// `values` gets all that was decoded, if that was one piece.
+StreamCheck check_decoded(Decoder* decoder, std::uint64_t stream_bytes, const NextOriginal& next,
+                          const CheckOptions& options, const Execution& execution, const std::string& name,
+                          Buffer& values) {
   StreamCheck out;
-  auto decoder = check(Decoder::open(source, builtin_codecs(), execution), Phase::decode, name);
   out.info = decoder->info();
   const std::size_t elem = dtype_bytes(out.info.dtype);
   const std::uint64_t total = out.info.shape.elems() * elem;
@@ -141,6 +140,26 @@ StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const N
     fail(Exit::stream, name + ": the stream gave more elements than its shape has");
   if (!one_piece) finish_quality(out.quality);
   out.missed_target = missed_target(out, stream_bytes);
+  if (one_piece) values = std::move(decoded);
+  return out;
+}
+
+}  // namespace
+
+StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const NextOriginal& next,
+                         const CheckOptions& options, const Execution& execution, const std::string& name) {
+  const auto decoder =
+      check(open_step_beside(source, options.before, builtin_codecs(), execution), Phase::decode, name);
+  Buffer values;
+  return check_decoded(decoder.get(), stream_bytes, next, options, execution, name, values);
+}
+
+StreamCheck check_step(StepDecoders& steps, std::size_t step, std::uint64_t stream_bytes, const NextOriginal& next,
+                       const CheckOptions& options, const Execution& execution, const std::string& name) {
+  const auto decoder = steps.open(step, execution, {});
+  Buffer values;
+  StreamCheck out = check_decoded(decoder.get(), stream_bytes, next, options, execution, name, values);
+  if (values.size() != 0) steps.keep(step, out.info, std::move(values));
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <quern/compress.h>
 #include <quern/metrics.h>
 
+#include "cli/files/step_decoders.h"
 #include "cli/messages/file_report.h"
 
 namespace quern::cli {
@@ -30,12 +31,16 @@ using NextOriginal = std::function<const void*(std::uint64_t bytes)>;
 struct CheckOptions {
   std::uint64_t piece_bytes = UINT64_C(64) << 20;  ///< memory for decoded values
   bool with_ssim = false;
+  ArrayView before;                ///< what the stream was predicted from, if it was
   Vector<std::uint64_t> left_out;  ///< values that quality figures leave out beside the declared fill values
 };
 
 /// Checks one stream that begins at the source's position. Throws CliError.
 StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const NextOriginal& next,
                          const CheckOptions& options, const Execution& execution, const std::string& name);
+/// The same of one of several steps.
+StreamCheck check_step(StepDecoders& steps, std::size_t step, std::uint64_t stream_bytes, const NextOriginal& next,
+                       const CheckOptions& options, const Execution& execution, const std::string& name);
 
 /// "12 elements miss |x - x'| <= 0.01; first at [0,4,17]: 1.5 became 1.75 (error 0.25, 2097152 ulps)".
 std::string describe_failure(const StreamCheck& check);

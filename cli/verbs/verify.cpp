@@ -158,10 +158,9 @@ Exit run_verify(const VerifyArgs& args) {
   execution.memory_limit = memory;
   execution.progress = progress.callback();
   std::vector<StreamCheck> checks;
-  for (const auto& stream : streams) {
-    MemorySource source(stream);
-    checks.push_back(check_stream(source, stream.size(), next, options, execution, args.stream));
-  }
+  StepDecoders steps(streams, args.stream);
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    checks.push_back(check_step(steps, i, streams[i].size(), next, options, execution, args.stream));
   if (mapped == nullptr) expect_end(original);
 
   // That an element misses its bound is said, and told by the exit code, also where the report cannot be written.

@@ -78,7 +78,8 @@ class CoarseLevels(CliTest):
     def test_steps(self):
         run_file = self.path("run.qn")
         for _ in range(2):
-            self.ok("compress", "--append", *STREAM_KEYS, "--set", "layout=planes", self.raw, "-o", run_file)
+            self.ok("compress", "--append", "--key-every", "1", *STREAM_KEYS, "--set", "layout=planes", self.raw, "-o",
+                    run_file)
         report = self.json(self.ok("decompress", "--level", "2", "--json", run_file, "-o", self.path("steps")))
         self.assertEqual(report["shape"], [2, 24, 16, 18])
         piped = self.ok("decompress", "--level", "2", "-", stdin=read_bytes(run_file))
