@@ -150,6 +150,8 @@ void simulate(const Arguments& a) {
 
   std::optional<Hdf5Series> series;
   if (a.way == "hdf5") series.emplace(a.out, MPI_COMM_WORLD, block, fields, a.bound, a.chunk_planes);
+  std::optional<StreamSeries> streams;
+  if (a.way == "streams") streams.emplace(MPI_COMM_WORLD, block, a.bound);
   Step step{0, 0.0};
   Seconds seconds;
   std::uint64_t raw = 0, stored = 0;
@@ -167,7 +169,7 @@ void simulate(const Arguments& a) {
     } else {
       char name[32];
       std::snprintf(name, sizeof name, "_%06llu.qns", static_cast<unsigned long long>(step.number));
-      const StreamsWritten written = write_streams(a.out + name, MPI_COMM_WORLD, block, step, fields, a.bound);
+      const StreamsWritten written = streams->write(a.out + name, step, fields);
       stored += written.bytes;
       seconds.compress += written.compress_seconds;
     }

@@ -3,7 +3,10 @@
 
 usage: read_streams.py FILE FIELD OUT.npy     the whole array, put together from all ranks' blocks
        read_streams.py FILE                   what is in the file
+
+A stream may have been predicted from that of the step before: the files of earlier steps are looked for beside FILE.
 """
+import glob
 import json
 import os
 import subprocess
@@ -27,6 +30,36 @@ def read_index(file):
     return json.loads(file.read(size - TAIL - int(tail)))
 
 
+def read_stream(file, entry):
+    file.seek(entry["offset"])
+    return file.read(entry["bytes"])
+
+
+def earlier_streams(path, entry, count):
+    """The same block's streams of the `count` steps before, first step first."""
+    steps = sorted(glob.glob(glob.escape(path[:path.rindex("_")]) + "_*.qns"))
+    before = steps[:steps.index(path)][-count:]
+    if len(before) < count:
+        raise ValueError("%s was predicted from steps whose files are not beside it" % path)
+    streams = []
+    for other in before:
+        with open(other, "rb") as file:
+            same = [e for e in read_index(file)["streams"]
+                    if all(e[key] == entry[key] for key in ("field", "first", "planes"))]
+            if len(same) != 1:
+                raise ValueError("%s has other blocks than %s" % (other, path))
+            streams.append(read_stream(file, same[0]))
+    return b"".join(streams)
+
+
+def decode(path, entry, stream):
+    told = subprocess.run([QUERN, "info", "--json", "-"], input=stream, stdout=subprocess.PIPE, check=True)
+    depth = json.loads(told.stdout)["streams"][0]["steps_to_key"]
+    chain = (earlier_streams(path, entry, depth) if depth else b"") + stream
+    return subprocess.run([QUERN, "decompress", "-q", "--step", str(depth), "-", "-o", "-"], input=chain,
+                          stdout=subprocess.PIPE, check=True).stdout
+
+
 def read_field(path, name):
     with open(path, "rb") as file:
         index = read_index(file)
@@ -35,11 +68,8 @@ def read_field(path, name):
             raise ValueError("no complete field %s in %s" % (name, path))
         field = np.empty(index["shape"])
         for entry in entries:
-            file.seek(entry["offset"])
-            done = subprocess.run([QUERN, "decompress", "-q", "-", "-o", "-"], input=file.read(entry["bytes"]),
-                                  stdout=subprocess.PIPE, check=True)
             block = field[entry["first"]:entry["first"] + entry["planes"]]
-            block[...] = np.frombuffer(done.stdout, "<f8").reshape(block.shape)
+            block[...] = np.frombuffer(decode(path, entry, read_stream(file, entry)), "<f8").reshape(block.shape)
     return field
 
 

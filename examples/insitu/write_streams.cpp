@@ -14,31 +14,6 @@ void check_mpi(int code, const std::string& what) {
   fail("cannot " + what + ": " + reason);
 }
 
-/// Appends one stream for each field to `bytes` and its size to `sizes`.
-void compress(const Block& block, const std::vector<Field>& fields, Bound bound, std::vector<unsigned char>& bytes,
-              std::vector<std::uint64_t>& sizes) {
-  quern_context* context = nullptr;  // one thread: the other cores have ranks of their own
-  quern_params* params = nullptr;
-  if (quern_context_create(nullptr, &context) != QUERN_OK || quern_params_create(&params) != QUERN_OK ||
-      quern_params_set_bound(params, bound.kind, bound.value) != QUERN_OK)
-    fail(std::string("cannot use this bound: ") + quern_last_error(nullptr));
-  const std::uint64_t extents[] = {block.planes, block.global[1], block.global[2]};
-  for (const Field& field : fields) {
-    quern_array array;
-    std::uint64_t room = 0, size = 0;
-    quern_array_init(&array, QUERN_F64, 3, extents, const_cast<double*>(field.values.data()));
-    if (quern_compress_bound(&array, params, &room) != QUERN_OK) fail("cannot compress an array of this shape");
-    const std::size_t before = bytes.size();
-    bytes.resize(before + room);
-    if (quern_compress(context, params, &array, bytes.data() + before, room, &size, nullptr) != QUERN_OK)
-      fail("cannot compress " + field.name + ": " + quern_last_error(context));
-    bytes.resize(before + size);
-    sizes.push_back(size);
-  }
-  quern_params_destroy(params);
-  quern_context_destroy(context);
-}
-
 /// MPI counts in int: more than 1 GiB a rank goes in rounds, as many for every rank.
 void write_collectively(MPI_File file, std::uint64_t offset, const std::vector<unsigned char>& bytes, MPI_Comm ranks) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
@@ -84,37 +59,69 @@ std::string make_index(const Block& block, const Step& step, const std::vector<F
 
 }  // namespace
 
-StreamsWritten write_streams(const std::string& path, MPI_Comm ranks, const Block& block, const Step& step,
-                             const std::vector<Field>& fields, Bound bound) {
+StreamSeries::StreamSeries(MPI_Comm ranks, const Block& block, Bound bound) : ranks_(ranks), block_(block) {
+  if (quern_context_create(nullptr, &context_) != QUERN_OK || quern_params_create(&params_) != QUERN_OK ||
+      quern_params_set_bound(params_, bound.kind, bound.value) != QUERN_OK)
+    fail(std::string("cannot use this bound: ") + quern_last_error(nullptr));
+}
+
+StreamSeries::~StreamSeries() {
+  for (quern_session* const session : sessions_) quern_session_destroy(session);
+  quern_params_destroy(params_);
+  quern_context_destroy(context_);
+}
+
+void StreamSeries::compress(const std::vector<Field>& fields, std::vector<unsigned char>& bytes,
+                            std::vector<std::uint64_t>& sizes) {
+  const std::uint64_t extents[] = {block_.planes, block_.global[1], block_.global[2]};
+  sessions_.resize(fields.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (sessions_[i] == nullptr && quern_session_create(nullptr, 0, &sessions_[i]) != QUERN_OK)
+      fail(std::string("cannot begin a session: ") + quern_last_error(nullptr));
+    quern_array array;
+    std::uint64_t room = 0, size = 0;
+    quern_array_init(&array, QUERN_F64, 3, extents, const_cast<double*>(fields[i].values.data()));
+    if (quern_compress_bound(&array, params_, &room) != QUERN_OK) fail("cannot compress an array of this shape");
+    const std::size_t before = bytes.size();
+    bytes.resize(before + room);
+    if (quern_session_compress(context_, sessions_[i], params_, &array, bytes.data() + before, room, &size, nullptr) !=
+        QUERN_OK)
+      fail("cannot compress " + fields[i].name + ": " + quern_last_error(context_));
+    bytes.resize(before + size);
+    sizes.push_back(size);
+  }
+}
+
+StreamsWritten StreamSeries::write(const std::string& path, const Step& step, const std::vector<Field>& fields) {
   const double start = MPI_Wtime();
   std::vector<unsigned char> bytes;
-  std::vector<std::uint64_t> row{block.first, block.planes};
-  if (block.planes > 0) compress(block, fields, bound, bytes, row);
+  std::vector<std::uint64_t> row{block_.first, block_.planes};
+  if (block_.planes > 0) compress(fields, bytes, row);
   row.resize(2 + fields.size(), 0);
   const double compress_seconds = MPI_Wtime() - start;
 
   // Where this rank's bytes begin: after those of all ranks before it.
   int rank = 0, count = 1;
-  MPI_Comm_rank(ranks, &rank);
-  MPI_Comm_size(ranks, &count);
+  MPI_Comm_rank(ranks_, &rank);
+  MPI_Comm_size(ranks_, &count);
   const std::uint64_t size = bytes.size();
   std::uint64_t offset = 0, total = 0;
-  MPI_Exscan(&size, &offset, 1, MPI_UINT64_T, MPI_SUM, ranks);
-  MPI_Allreduce(&size, &total, 1, MPI_UINT64_T, MPI_SUM, ranks);
+  MPI_Exscan(&size, &offset, 1, MPI_UINT64_T, MPI_SUM, ranks_);
+  MPI_Allreduce(&size, &total, 1, MPI_UINT64_T, MPI_SUM, ranks_);
   if (rank == 0) offset = 0;  // MPI_Exscan leaves rank 0's result undefined
   std::vector<std::uint64_t> table(rank == 0 ? row.size() * static_cast<std::size_t>(count) : 0);
   const int columns = static_cast<int>(row.size());
-  MPI_Gather(row.data(), columns, MPI_UINT64_T, table.data(), columns, MPI_UINT64_T, 0, ranks);
+  MPI_Gather(row.data(), columns, MPI_UINT64_T, table.data(), columns, MPI_UINT64_T, 0, ranks_);
 
   // The file has its name when it is complete.
   const std::string unfinished = path + ".part";
   MPI_File file;
-  check_mpi(MPI_File_open(ranks, unfinished.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file),
+  check_mpi(MPI_File_open(ranks_, unfinished.c_str(), MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file),
             "create " + unfinished);
   check_mpi(MPI_File_set_size(file, 0), "empty " + unfinished);
-  write_collectively(file, offset, bytes, ranks);
-  const std::string index = rank == 0 ? make_index(block, step, fields, table) : "";
-  write_collectively(file, total, {index.begin(), index.end()}, ranks);
+  write_collectively(file, offset, bytes, ranks_);
+  const std::string index = rank == 0 ? make_index(block_, step, fields, table) : "";
+  write_collectively(file, total, {index.begin(), index.end()}, ranks_);
   check_mpi(MPI_File_close(&file), "close " + unfinished);
   if (rank == 0 && std::rename(unfinished.c_str(), path.c_str()) != 0) fail("cannot rename " + unfinished);
   return {total, compress_seconds};

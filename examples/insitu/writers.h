@@ -66,6 +66,22 @@ struct StreamsWritten {
 };
 
 /// Way 2: each rank compresses its block with the C interface, and all write their streams side by side into one file
-/// a step. Its last 21 bytes are, as text, where the index (JSON) begins; read_streams.py reads it.
-StreamsWritten write_streams(const std::string& path, MPI_Comm ranks, const Block& block, const Step& step,
-                             const std::vector<Field>& fields, Bound bound);
+/// a step. Its last 21 bytes are, as text, where the index (JSON) begins; read_streams.py reads it. A field's step is
+/// predicted from the one that was written before, where that makes it smaller; each 16th step at least stands alone.
+class StreamSeries {
+ public:
+  StreamSeries(MPI_Comm ranks, const Block& block, Bound bound);
+  ~StreamSeries();
+  StreamSeries(const StreamSeries&) = delete;
+  StreamsWritten write(const std::string& path, const Step& step, const std::vector<Field>& fields);
+
+ private:
+  /// Appends one stream for each field to `bytes` and its size to `sizes`.
+  void compress(const std::vector<Field>& fields, std::vector<unsigned char>& bytes, std::vector<std::uint64_t>& sizes);
+
+  MPI_Comm ranks_;
+  Block block_;
+  quern_context* context_ = nullptr;  ///< one thread: the other cores have ranks of their own
+  quern_params* params_ = nullptr;
+  std::vector<quern_session*> sessions_;  ///< of each field
+};

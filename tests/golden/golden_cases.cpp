@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <quern/steps.h>
+
 #include "tests/golden/groups.h"
 
 namespace quern::golden {
@@ -44,6 +46,7 @@ std::vector<GoldenFile> golden_files() {
   add_lossless_files(files);
   add_stencil_files(files);
   add_interp_files(files);
+  add_step_files(files);
   return files;
 }
 
@@ -51,6 +54,12 @@ Result<Vector<std::uint8_t>> encode(const GoldenFile& file) {
   if (!file.written.empty()) return file.written;
   Vector<std::uint8_t> bytes;
   VectorSink sink(bytes);
+  if (file.key_every != 0) {
+    QUERN_ASSIGN_OR_RETURN(const auto session, StepEncoder::create(builtin_codecs(), file.key_every));
+    for (const GoldenStream& stream : file.streams)
+      QUERN_RETURN_IF_ERROR(session->encode(stream.array.view(), stream.options, {}, sink).status());
+    return bytes;
+  }
   for (const GoldenStream& stream : file.streams) {
     QUERN_ASSIGN_OR_RETURN(const CompressReport report,
                            compress(stream.array.view(), stream.options, builtin_codecs(), {}, sink));
@@ -70,7 +79,9 @@ Result<std::vector<testing::OwnedArray>> decode(std::span<const std::uint8_t> by
   for (;;) {
     // Going on behind damage takes random access, which needs to know where the stream begins.
     if (options.keep_going) each.offset = offset;
-    auto decoder = Decoder::open(source, builtin_codecs(), execution, each);
+    // A stream may have been predicted from the one before.
+    const ArrayView last = arrays.empty() ? ArrayView{} : arrays.back().view();
+    auto decoder = open_step_beside(source, last, builtin_codecs(), execution, each);
     if (!decoder.ok()) {
       const bool at_end = decoder.status().code() == StatusCode::truncated && decoder.status().first() == 0;
       if (at_end && !arrays.empty()) return arrays;

@@ -25,6 +25,7 @@ struct GoldenFile {
   std::vector<GoldenStream> streams;
   bool reproducible = true;      ///< false where zstd takes part: its bytes may differ between its versions
   Vector<std::uint8_t> written;  ///< the file itself, where no encoder makes it from its streams; else empty
+  unsigned key_every = 0;        ///< not 0: of the session that writes the streams as time steps
 };
 
 /// Every golden file of format 0.1, in the order of the manifest.

@@ -15,6 +15,7 @@ void add_lossless_files(std::vector<GoldenFile>& files);
 void add_stencil_files(std::vector<GoldenFile>& files);
 void add_interp_files(std::vector<GoldenFile>& files);
 void add_wavelet_files(std::vector<GoldenFile>& files);
+void add_step_files(std::vector<GoldenFile>& files);
 
 /// A file of one stream.
 inline GoldenFile one(std::string name, std::string feature, testing::OwnedArray array, CompressOptions options) {

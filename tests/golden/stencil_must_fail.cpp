@@ -36,6 +36,28 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
                    with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
 }
 
+/// Parameters that name a reference, with feature bit 5 or without it.
+void add_reference_cases(std::vector<MustFailCase>& cases, const Bytes& raster) {
+  constexpr std::uint64_t kReferenceBit = 32;
+  const auto add = [&](const char* name, StatusCode status, const char* why, std::uint64_t features,
+                       std::initializer_list<std::uint8_t> params) {
+    cases.push_back({name, status, why, with_header(raster, [&](Header& h) {
+                       h.must_understand = features;
+                       h.params = params;
+                     })});
+  };
+  add("stencil_reference_missing", StatusCode::reference_missing, "a step whose reference is nowhere", kReferenceBit,
+      {0, 1, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8});
+  add("stencil_reference_no_step", kCorrupt, "a reference that is no step away", kReferenceBit,
+      {0, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8});
+  add("stencil_reference_unannounced", kCorrupt, "a reference without the feature bit", 0,
+      {0, 1, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8});
+  add("stencil_reference_unnamed", kCorrupt, "the feature bit without a reference", kReferenceBit, {0, 1});
+  add("stencil_reference_cut", StatusCode::truncated, "half a hash", kReferenceBit, {0, 1, 0, 1, 1, 2, 3, 4});
+  add("stencil_reference_levels", kCorrupt, "a reference and level tables", kReferenceBit | 1,
+      {0, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8});
+}
+
 void add_model_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 6; });
@@ -247,6 +269,7 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   const Make in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
   const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
+  add_reference_cases(cases, in_raster.stream());
   add_model_cases(in_raster);
   add_lattice_cases(in_raster);
   add_prequantized_cases(in_raster);

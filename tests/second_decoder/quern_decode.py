@@ -40,7 +40,8 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features & ~25 == 0, 'feature that must be understood')
+        require(features & ~57 == 0, 'feature that must be understood')
+        self.references = features & 32 != 0
         self.mask_levels = features & 16 != 0
         self.level_tables = features & 1 == 1
         at.varint(2**64 - 1)
@@ -163,7 +164,7 @@ class LevelTable:
 
 
 class StreamDecoder:
-    def __init__(self, data, start, seen):
+    def __init__(self, data, start, seen, last=None):
         self.data, self.seen = data, seen
         self.header = header = Header(data, start)
         self.start = start
@@ -177,6 +178,12 @@ class StreamDecoder:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')
             self.codec = CODECS[header.codec].Codec(header, seen)
             require(self.codec.grid == (header.grid, header.chunk), 'grid of the codec')
+        self.reference = None
+        if header.references:
+            require(header.codec == 3, 'references of a codec without them')
+            same = last is not None and (last.header.dtype, last.header.shape) == (header.dtype, header.shape)
+            require(same and xxh3(last.values) == self.codec.reference, 'the array that the stream was predicted from')
+            self.reference = last.values
         self.values = bytearray(header.elems * header.width)
 
     def put(self, begin, extents, elements):
@@ -189,6 +196,17 @@ class StreamDecoder:
                 flat = ((begin[0] + z) * grid[1] + begin[1] + y) * grid[2] + begin[2]
                 self.values[flat * width:flat * width + row] = elements[at:at + row]
                 at += row
+
+    def reference_box(self, begin, extents):
+        """The elements of a box of the grid in what the stream was predicted from; None without that."""
+        if self.reference is None:
+            return None
+        grid, width, rows = self.header.grid, self.header.width, []
+        for z in range(extents[0]):
+            for y in range(extents[1]):
+                flat = ((begin[0] + z) * grid[1] + begin[1] + y) * grid[2] + begin[2]
+                rows.append(self.reference[flat * width:(flat + extents[2]) * width])
+        return b''.join(rows)
 
     def segment(self, at, number, begin, extents):
         """Chapter 5. Returns the position after the segment."""
@@ -226,7 +244,7 @@ class StreamDecoder:
             else:
                 require(self.codec is not None, 'coded chunk without a codec')
                 self.seen.add('chunk coded')
-                elements = self.codec.chunk(chunk, box, special_in(special, extents, offset, box))
+                elements = self.coded(chunk, begin, extents, offset, box, special)
             if levels is not None and (is_raw or stored):
                 levels.follow(chunk, None if is_raw else self.codec.section_ends)
             self.put([b + o for b, o in zip(begin, offset)], box, elements)
@@ -236,6 +254,12 @@ class StreamDecoder:
         if special is not None:
             self.overlay(special, begin, extents)
         return end
+
+    def coded(self, chunk, begin, extents, offset, box, special):
+        inside = special_in(special, extents, offset, box)
+        if self.reference is None:
+            return self.codec.chunk(chunk, box, inside)
+        return self.codec.chunk(chunk, box, inside, self.reference_box([b + o for b, o in zip(begin, offset)], box))
 
     def overlay(self, special, begin, extents):
         """Chapter 5: special values are written over whatever the chunks gave. `special`: cell -> bits."""
@@ -271,9 +295,9 @@ class StreamDecoder:
 
 def decode_file(data, seen):
     """All streams of a file as (dtype, shape, decoded bytes)."""
-    at, arrays = 0, []
+    at, arrays, decoder = 0, [], None
     while at < len(data) or not arrays:
-        decoder = StreamDecoder(data, at, seen)
+        decoder = StreamDecoder(data, at, seen, decoder)
         at = decoder.run()
         arrays.append((decoder.header.dtype, decoder.header.shape, bytes(decoder.values)))
     return arrays

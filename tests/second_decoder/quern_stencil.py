@@ -6,11 +6,11 @@ from math import prod
 import quern_stencil_levels
 import quern_stencil_raster
 import quern_stencil_wavelet
-from quern_bytes import Cursor, require
+from quern_bytes import Cursor, require, xxh3
 from quern_lorenzo import binary32, float_bits
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
-RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED = range(7)
+RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED, DIFFERENCES, BESIDE = range(9)
 MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
@@ -20,6 +20,8 @@ FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what 
 FEATURES |= {'stencil lattice in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil prequantized in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}
+FEATURES |= {'stencil differences in ' + mode for mode in ('raster', 'wavelet')}
+FEATURES |= {'stencil differences exceptions', 'stencil beside mask', 'stencil alone beside a reference'}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
@@ -63,8 +65,13 @@ class Codec:
         first, second = at.unsigned(1), at.unsigned(1)
         require(first <= second <= len(header.shape), 'merged axes')
         self.order = at.unsigned(1) if not at.done() else 0
+        self.reference = None  # hash of the values that the stream was predicted from
+        if len(header.params) > 3:
+            require(at.unsigned(1) > 0, 'depth of a reference')
+            self.reference = at.unsigned(8)
+        require((self.reference is not None) == header.references, 'reference')
         self.section_ends = None  # of the chunk decoded last, if it is in levels
-        require(self.order or len(header.params) == 2, 'order 0')
+        require(self.order or len(header.params) in (2, 12), 'order 0')
         require(self.order <= 3 and at.done(), 'order')
         groups = [header.shape[:first], header.shape[first:second], header.shape[second:]]
         grid = [prod(group) for group in groups]
@@ -78,7 +85,7 @@ class Codec:
             chunk[axis] = -(-half // unit) * unit
         self.grid = grid, chunk
         self.split = None
-        if self.order and inner[1] >= 8 and chunk[inner[0]] % inner[1] == 0:
+        if (self.order or self.reference is not None) and inner[1] >= 8 and chunk[inner[0]] % inner[1] == 0:
             self.split = inner
             seen.add('stencil split axis')
         require(not header.level_tables or self.levels(groups) > 0, 'level tables without levels')
@@ -96,7 +103,7 @@ class Codec:
 
     def levels(self, groups):
         """The number of coarse levels of the array."""
-        if self.order not in (1, 2):
+        if self.order not in (1, 2) or self.reference is not None:
             return 0
         grid, chunk = self.grid
         axes = []  # extents in the array and in a chunk, extents of the array's axes
@@ -127,8 +134,9 @@ class Codec:
         padded = (rows + 4 if rows > 1 else 1) * (-(-(columns + 32) // 8) * 8)
         return prod(chunk) > (2**18 if chunk[0] == chunk[1] == 1 else 2**21) or padded > 2**19
 
-    def chunk(self, data, extents, special):
-        """The elements of a chunk. `special`: which of them the mask names, None without a mask."""
+    def chunk(self, data, extents, special, reference=None):
+        """The elements of a chunk. `special`: which of them the mask names, None without a mask. `reference`: those of
+        what the stream was predicted from."""
         n = prod(extents)
         cursor = Cursor(data, 0, len(data))
         self.section_ends = None
@@ -137,6 +145,14 @@ class Codec:
             return self.on_lattice(cursor, extents, special)
         if mode == PREQUANTIZED:
             return self.prequantized(cursor, extents, special)
+        if mode in (DIFFERENCES, BESIDE):
+            require(reference is not None, 'a chunk without its reference')
+            require(cursor.unsigned(4) == xxh3(reference) & 0xFFFFFFFF, 'another reference')
+            numbers = [self.number(reference[i:i + self.width]) for i in range(0, len(reference), self.width)]
+            decode = self.differences if mode == DIFFERENCES else self.beside
+            return decode(cursor, extents, special, numbers)
+        if reference is not None:
+            self.seen.add('stencil alone beside a reference')
         require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3, 'mode')
         if mode in (RAW, CONSTANT):
             elements = cursor.take(n * self.width if mode == RAW else self.width)
@@ -173,6 +189,50 @@ class Codec:
             else:
                 values = quern_stencil_wavelet.Walk(model, lanes, special or ()).run()
         elements = [head.element(x, self.dtype, self.width) for x in values]
+        for i, element in exceptions:
+            elements[i] = element
+        return b''.join(elements)
+
+    def number(self, element):
+        """An element as a binary64 number."""
+        if self.dtype == 'bf16':
+            return struct.unpack('<f', bytes(2) + element)[0]
+        if 'f' in self.dtype:
+            return struct.unpack({2: '<e', 4: '<f', 8: '<d'}[self.width], element)[0]
+        return float(int.from_bytes(element, 'little', signed=self.dtype[0] == 'i'))
+
+    def differences(self, cursor, extents, special, reference):
+        """The reference and what elements differ by from it."""
+        require(self.dtype in ('f32', 'f64'), 'differences of this type')
+        exceptions = self.read_exceptions(cursor, prod(extents), 'stencil differences ')
+        rest = cursor.take(cursor.end - cursor.at)
+        require(rest and rest[0] <= LATTICE, 'differences without a chunk of them')
+        stored = self.chunk(rest, extents, special)
+        self.seen.add('stencil differences in ' + MODES.get(rest[0], 'another mode'))
+        elements = []
+        for i, base in enumerate(reference):
+            base = base if abs(base) < float('inf') else 0.0
+            sum_of_both = base + self.number(stored[i * self.width:(i + 1) * self.width]) + 0.0
+            elements.append(float_bits(sum_of_both, self.dtype).to_bytes(self.width, 'little'))
+        for i, element in exceptions:
+            elements[i] = element
+        return b''.join(elements)
+
+    def beside(self, cursor, extents, special, reference):
+        """In levels, behind the reference as a plane of its own."""
+        axes = self.axes(extents)
+        if len(axes) > 3:
+            axes = [extent for extent in extents if extent > 1]
+        bits = Bits(cursor)
+        head = Head(bits)
+        masked = 0 if special is None else 1
+        model = quern_stencil_levels.Model(bits, head, [2] + axes, True, masked, self.seen, 1)
+        exceptions = self.read_exceptions(cursor, prod(extents), 'stencil beside ')
+        if masked:
+            self.seen.add('stencil beside mask')
+        walk = quern_stencil_levels.Walk(model, head)
+        walk.set_reference(reference)
+        elements = [head.element(x, self.dtype, self.width) for x in walk.run(cursor, special or ())]
         for i, element in exceptions:
             elements[i] = element
         return b''.join(elements)

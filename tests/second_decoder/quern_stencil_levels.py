@@ -1,4 +1,4 @@
-"""Chunks of stencil from coarse to fine (docs/format-stencil.md, mode 3)."""
+"""Chunks of stencil from coarse to fine (docs/format-stencil.md, modes 3 and 8)."""
 from itertools import product
 
 from quern_bytes import Cursor, require
@@ -9,6 +9,7 @@ LEVEL_STEPS = ((16, 16, 16, 16), (16, 14, 13, 12), (16, 13, 10, 8), (16, 11, 7, 
 STORED, BEFORE = 6, 5  # kinds of predictors; 0 is the mean of cubics, 1 + a the cubic along axis a
 
 FEATURES = {'stencil levels of %d axes' % r for r in range(1, 5)}
+FEATURES |= {'stencil beside a reference of %d axes' % r for r in range(1, 4)}
 FEATURES |= {'stencil predictor kind %d' % k for k in range(7)}
 FEATURES |= {'stencil feature %d' % f for f in range(1, 30) if f not in (7, 11, 13, 14, 15)}  # three axes and more
 FEATURES |= {'stencil planes', 'stencil linear border', 'stencil mirrored border', 'stencil predictor of the level above',
@@ -20,7 +21,8 @@ FEATURES |= {'stencil planes', 'stencil linear border', 'stencil mirrored border
 class Axes:
     """Places and classes of the levels."""
 
-    def __init__(self, extents, sequential):
+    def __init__(self, extents, sequential, given=0):
+        self.given = given  # planes that are a reference
         self.extents, self.rank = extents, len(extents)
         self.sequential = sequential and self.rank > 1
         self.hierarchical = list(range(1 if self.sequential else 0, self.rank))
@@ -87,9 +89,10 @@ class Axes:
         if later:
             before = self.vector({0: -1})
             single = [before]
-            for offset in self.near(level, (1,) if self.rank == 4 else (1, 2)):
+            for offset in self.near(level, (1,) if self.rank == 4 and not self.given else (1, 2)):
                 single.append((-1,) + offset[1:])
-            single.append(self.vector({0: -2}))
+            if not self.given:
+                single.append(self.vector({0: -2}))
         return pairs, single
 
 
@@ -155,27 +158,30 @@ def features(axes, level, cls, later):
         numbers += [16, 17]
     if cls and rank >= 3 and rank - 3 in axes.hierarchical:
         numbers.append(18)
-    if later:
+    if later and not axes.given:
         numbers += [19, 20]
     numbers += [21 + a for a in odd] + [25 + a for a in odd]
     return numbers + [29] if later else numbers
 
 
 class Model:
-    def __init__(self, bits, head, extents, sequential, masked, seen):
-        self.axes = axes = Axes(extents, sequential)
+    def __init__(self, bits, head, extents, sequential, masked, seen, given=0):
+        self.axes = axes = Axes(extents, sequential, given)
         self.seen = seen
-        seen.add('stencil levels of %d axes' % axes.rank)
+        if given:
+            seen.add('stencil beside a reference of %d axes' % (axes.rank - 1))
+        else:
+            seen.add('stencil levels of %d axes' % axes.rank)
         self.linear = bits.take(1)
         seen.add('stencil linear border' if self.linear else 'stencil mirrored border')
         self.tightening = bits.take(2)
         seen.add('stencil tightening %d' % self.tightening)
         require(bits.take(1) == masked, 'masked')
-        if masked:
+        if masked or given:
             self.low, self.high = (unzigzag(bits.take(50)) for _ in range(2))
             require(self.low <= self.high, 'limits of special elements')
-        self.later_kinds = [False, True] if axes.planes > 1 else [False]
-        if axes.sequential:
+        self.later_kinds = [True] if given else [False, True] if axes.planes > 1 else [False]
+        if axes.sequential and not given:
             seen.add('stencil planes')
         self.predictors = {}
         for level in range(axes.top, -1, -1):
@@ -231,6 +237,7 @@ class Walk:
             self.strides.insert(0, n)
             n *= extent
         self.x, self.magnitude = [0] * n, [0] * n
+        self.given = n // 2 * self.axes.given  # elements of the reference, which come first
         self.level = 0
         self.section_ends = []  # in the bytes of the chunk, of all but the last
 
@@ -326,7 +333,7 @@ class Walk:
             at = sum((q if self.axes.sequential and a == 0 else q << self.level) * self.strides[a]
                      for a, q in enumerate(places))
             p = round2(sum(w * self.value(places, offset, linear) for w, offset in taps), self.head.fraction)
-            if at in special:
+            if at - self.given in special:
                 self.x[at] = min(max(p, m.low), m.high)
             else:
                 level = level_of(self.context_sum(weights, constant, places, p))
@@ -335,6 +342,16 @@ class Walk:
                 self.magnitude[at] = min(abs(residual), MAGNITUDE_LIMIT)
             index += 1
         return index
+
+    def set_reference(self, values):
+        """Reference elements as numbers, in C order."""
+        low, high = self.m.low, self.m.high
+        inverse, last = 1 / self.head.unit, float(low)
+        for i, value in enumerate(values):
+            at = (value - self.head.base) * inverse
+            if low - (high - low) <= at <= high + (high - low):
+                last = min(max(round(at), low), high)
+            self.x[i] = int(last)
 
     def run(self, cursor, special):
         top = self.axes.top
@@ -355,10 +372,10 @@ class Walk:
                 lanes = read_lanes(section, lane_bits)
                 self.m.seen.add('stencil levels ' + ('several lanes' if len(lanes) > 1 else 'one lane'))
             counts = {}
-            for plane in range(self.axes.planes):
+            for plane in range(self.axes.given, self.axes.planes):
                 for cls in self.axes.classes(level):
                     counts[cls] = self.one_class(cls, plane, lanes, special, counts.get(cls, 0))
             if level <= own:
                 for lane in lanes:
                     lane.finish()
-        return self.x
+        return self.x[self.given:]
