@@ -29,7 +29,10 @@ set(real_subjects
 
 add_library(quern_kernels_cpu STATIC
   dispatch.cpp
-  entropy/cpu/decode_streams.cpp)
+  entropy/cpu/decode_streams.cpp
+  network/network.cpp
+  network/cpu/evaluate.cpp
+  network/cpu/products_baseline.cpp)
 target_link_libraries(quern_kernels_cpu PUBLIC quern_flags)
 set(instruction_sets baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
@@ -59,6 +62,12 @@ foreach(set IN LISTS instruction_sets)
     set_source_files_properties(${subject}${set}.cpp PROPERTIES COMPILE_OPTIONS "${flags}")
   endforeach()
 endforeach()
+if("avx2" IN_LIST instruction_sets)
+  target_sources(quern_kernels_cpu PRIVATE network/cpu/products_avx2.cpp)
+  set_source_files_properties(network/cpu/products_avx2.cpp PROPERTIES COMPILE_OPTIONS "${optimised};${avx2};${bits}")
+endif()
+set_source_files_properties(network/cpu/products_baseline.cpp network/cpu/evaluate.cpp PROPERTIES
+  COMPILE_OPTIONS "${optimised}")
 if(avx512 IN_LIST instruction_sets)
   set_property(SOURCE tensor/cpu/planes_avx512.cpp APPEND PROPERTY COMPILE_OPTIONS -mavx512vbmi2)
 endif()

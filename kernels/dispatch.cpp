@@ -3,6 +3,7 @@
 #include "kernels/entropy/cpu/residual_kernels.h"
 #include "kernels/interp/cpu/interp.h"
 #include "kernels/lorenzo/cpu/lorenzo.h"
+#include "kernels/network/cpu/products.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/adam.h"
 #include "kernels/tensor/cpu/bound_check.h"
@@ -108,6 +109,12 @@ const PlaneKernels& plane_kernels_avx512();
 const PlaneKernels& plane_kernels(IsaLevel level) {
   if (level == IsaLevel::avx512 && !sorts_bytes()) level = IsaLevel::avx2;
   return pick<PlaneKernels>(level, &plane_kernels_baseline, QUERN_AVX2(plane_kernels), QUERN_AVX512(plane_kernels));
+}
+
+const NetworkKernels& network_kernels_baseline();
+const NetworkKernels& network_kernels_avx2();
+const NetworkKernels& network_kernels(IsaLevel level) {
+  return pick<NetworkKernels>(level, &network_kernels_baseline, QUERN_AVX2(network_kernels), nullptr);
 }
 
 }  // namespace quern::kernels

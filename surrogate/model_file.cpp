@@ -5,8 +5,8 @@
 
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
+#include "models/sha256.h"
 #include "surrogate/model.h"
-#include "surrogate/sha256.h"
 
 namespace quern::surrogate {
 namespace {
@@ -151,7 +151,7 @@ Vector<std::uint8_t> write_model(const Model& model) {
   put_text(out, model.record);
   out.varint(model.codecs.size());
   for (const CodecModel& codec : model.codecs) put_codec(out, codec, version);
-  const Digest seal = sha256(bytes);
+  const models::Digest seal = models::sha256(bytes);
   out.bytes(seal);
   return bytes;
 }
@@ -169,7 +169,7 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   if (version > kModelVersion)
     return Status(StatusCode::unsupported_version, "the model is of version {0}; this quern reads up to {1}", version,
                   kModelVersion);
-  const Digest seal = sha256(bytes.first(bytes.size() - kSeal));
+  const models::Digest seal = models::sha256(bytes.first(bytes.size() - kSeal));
   if (!std::equal(seal.begin(), seal.end(), bytes.end() - kSeal))
     return Status(StatusCode::checksum_mismatch, "the model is cut or changed: its SHA-256 does not match");
   QUERN_ASSIGN_OR_RETURN(const std::uint16_t kind, in.u16());

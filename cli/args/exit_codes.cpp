@@ -24,6 +24,7 @@ const char* advice(StatusCode code, Phase phase) {
       return phase == Phase::encode ? "; raise --memory, or use less of it with --goal speed" : "; raise --memory";
     case StatusCode::internal:
     case StatusCode::destination_too_small: return "; this is a defect in quern, please report it";
+    case StatusCode::missing_model: return "; name it with --model FILE, or its folder with --model-store DIR";
     case StatusCode::hardware_fault: return "; try again, and have the memory of this machine tested";
     default: return "";
   }
@@ -70,6 +71,7 @@ Exit exit_for(const Status& status, Phase phase) {
     case StatusCode::reference_missing: return Exit::missing;
     case StatusCode::unsupported:
     case StatusCode::unknown_codec: return by_phase;
+    case StatusCode::missing_model: return Exit::missing;
     case StatusCode::io_error: return Exit::io;
     case StatusCode::cancelled: return Exit::interrupted;
     case StatusCode::out_of_memory:

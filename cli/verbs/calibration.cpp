@@ -21,8 +21,8 @@
 #include "cli/args/exit_codes.h"
 #include "cli/args/values.h"
 #include "cli/files/byte_streams.h"
+#include "models/sha256.h"
 #include "surrogate/model.h"
-#include "surrogate/sha256.h"
 
 namespace quern::cli {
 namespace {
@@ -33,7 +33,7 @@ constexpr std::size_t kLeastCounted = 3;
 
 /// Estimates of one model say nothing of another's errors.
 const std::string& model_id() {
-  static const std::string id = surrogate::hex(surrogate::sha256(surrogate::builtin_model())).substr(0, 16);
+  static const std::string id = models::hex(models::sha256(surrogate::builtin_model())).substr(0, 16);
   return id;
 }
 

@@ -4,8 +4,8 @@
 #include "cli/files/byte_streams.h"
 #include "cli/messages/file_report.h"
 #include "cli/verbs/verbs.h"
+#include "models/sha256.h"
 #include "surrogate/model.h"
-#include "surrogate/sha256.h"
 
 namespace quern::cli {
 namespace {
@@ -14,7 +14,7 @@ constexpr const char* kShipped = "quality (ships with quern)";
 
 void print_info(const surrogate::Model& model, std::span<const std::uint8_t> bytes, const std::string& name,
                 bool json) {
-  const std::string id = surrogate::hex(surrogate::sha256(bytes));
+  const std::string id = models::hex(models::sha256(bytes));
   const Json record = Json::parse(model.record, nullptr, false);
   if (json) {
     Json out;
@@ -67,7 +67,7 @@ Exit run_model(const ModelArgs& args) {
   const surrogate::Model model = check(surrogate::read_model(bytes), Phase::decode, name);
   if (args.work == ModelWork::verify) {
     if (args.json) {
-      print_json(Json{{"model", name}, {"sha256", surrogate::hex(surrogate::sha256(bytes))}, {"intact", true}});
+      print_json(Json{{"model", name}, {"sha256", models::hex(models::sha256(bytes))}, {"intact", true}});
     } else {
       print_text(fmt::format("{}: intact, {} codecs\n", name, model.codecs.size()));
     }

@@ -22,11 +22,11 @@
 #include "cli/peers/run_peer.h"
 #include "cli/peers/shipped.h"
 #include "cli/verbs/verbs.h"
+#include "models/sha256.h"
 #include "surrogate/calibrate.h"
 #include "surrogate/features.h"
 #include "surrogate/inputs.h"
 #include "surrogate/runs.h"
-#include "surrogate/sha256.h"
 
 namespace quern::cli {
 namespace {
@@ -218,7 +218,7 @@ void sweep_file(Sweep& sweep, const std::string& path) {
   Buffer decoded(input.bytes(), path);
   Run run;
   run.input = path.substr(path.rfind('/') + 1) + (input.dataset.empty() ? "" : ":" + input.dataset);
-  run.sha256 = surrogate::hex(surrogate::sha256({static_cast<const std::uint8_t*>(array.data), array.bytes()}));
+  run.sha256 = models::hex(models::sha256({static_cast<const std::uint8_t*>(array.data), array.bytes()}));
   run.dtype = dtype_name(array.dtype);
   run.shape = array.shape.text();
   run.raw_bytes = array.bytes();

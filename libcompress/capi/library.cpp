@@ -24,6 +24,7 @@ static_assert(QUERN_ERROR_TRAILING_DATA == static_cast<int>(quern::StatusCode::t
 static_assert(QUERN_ERROR_REFERENCE_MISSING == static_cast<int>(quern::StatusCode::reference_missing));
 static_assert(QUERN_ERROR_UNSUPPORTED == static_cast<int>(quern::StatusCode::unsupported));
 static_assert(QUERN_ERROR_UNKNOWN_CODEC == static_cast<int>(quern::StatusCode::unknown_codec));
+static_assert(QUERN_ERROR_MISSING_MODEL == static_cast<int>(quern::StatusCode::missing_model));
 static_assert(QUERN_ERROR_OUT_OF_MEMORY == static_cast<int>(quern::StatusCode::out_of_memory));
 static_assert(QUERN_ERROR_MEMORY_LIMIT == static_cast<int>(quern::StatusCode::memory_limit));
 static_assert(QUERN_ERROR_IO == static_cast<int>(quern::StatusCode::io_error));

@@ -23,6 +23,7 @@ const char* status_name(StatusCode code) {
     case StatusCode::reference_missing: return "reference_missing";
     case StatusCode::unsupported: return "unsupported";
     case StatusCode::unknown_codec: return "unknown_codec";
+    case StatusCode::missing_model: return "missing_model";
     case StatusCode::out_of_memory: return "out_of_memory";
     case StatusCode::memory_limit: return "memory_limit";
     case StatusCode::io_error: return "io_error";

@@ -3,10 +3,10 @@
 
 #include <quern/codec.h>
 
+#include "models/sha256.h"
 #include "surrogate/inputs.h"
 #include "surrogate/model.h"
 #include "surrogate/runs.h"
-#include "surrogate/sha256.h"
 
 namespace quern::surrogate {
 namespace {
@@ -18,7 +18,7 @@ std::vector<std::uint8_t> shipped() {
 
 TEST(Sha256, KnownTexts_HaveTheirDigests) {
   const auto digest = [](const std::string& text) {
-    return hex(sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+    return models::hex(models::sha256({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
   };
   EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
@@ -147,7 +147,7 @@ TEST(Model, SealedButNonsense_IsRefused) {
   for (std::size_t at = 8; at < 400; ++at) {
     std::vector<std::uint8_t> bytes = shipped();
     bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ 0xFF);
-    const Digest seal = sha256(std::span(bytes).first(bytes.size() - 32));
+    const models::Digest seal = models::sha256(std::span(bytes).first(bytes.size() - 32));
     std::copy(seal.begin(), seal.end(), bytes.end() - 32);
     const auto model = read_model(bytes);  // any status, no crash
     if (model.ok()) {

@@ -7,7 +7,8 @@ _NAMES = {
     -1: "library_not_found", 1: "invalid_argument", 2: "invalid_shape", 3: "invalid_bound", 4: "unknown_setting",
     5: "bound_not_met", 20: "bad_magic", 21: "truncated", 22: "corrupt", 23: "checksum_mismatch",
     24: "unsupported_version", 25: "trailing_data", 26: "reference_missing", 40: "unsupported", 41: "unknown_codec",
-    60: "out_of_memory", 61: "memory_limit", 62: "io_error", 63: "cancelled", 64: "destination_too_small", 65: "hardware_fault",
+    43: "missing_model", 60: "out_of_memory", 61: "memory_limit", 62: "io_error", 63: "cancelled",
+    64: "destination_too_small", 65: "hardware_fault",
     80: "device_unavailable", 81: "device_error", 100: "internal"}
 
 

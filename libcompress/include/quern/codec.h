@@ -25,7 +25,7 @@ enum class CodecTier : std::uint8_t {
   throughput,  ///< fast both ways; under the goal speed no other lossy codec runs
   archive,     ///< keeps every bit: for lossless requests, and where it is smaller than what a bound gives
   ratio,       ///< small streams, slowly: tried under the goals ratio and psnr
-  named,       ///< runs only where it is named
+  named,       ///< taken where it is asked for by name alone
 };
 
 struct CodecInfo {

@@ -97,6 +97,7 @@ enum {
   /* capability: right, but not what this build or codec does */
   QUERN_ERROR_UNSUPPORTED = 40,
   QUERN_ERROR_UNKNOWN_CODEC = 41,
+  QUERN_ERROR_MISSING_MODEL = 43,
   /* resource */
   QUERN_ERROR_OUT_OF_MEMORY = 60,
   QUERN_ERROR_MEMORY_LIMIT = 61,

@@ -31,6 +31,7 @@ enum class StatusCode : int {
   // capability: correct, but not something this build or codec does
   unsupported = 40,
   unknown_codec = 41,
+  missing_model = 43,  ///< what a stream refers to is not where it was looked for
   // resource
   out_of_memory = 60,
   memory_limit = 61,

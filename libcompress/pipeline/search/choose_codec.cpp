@@ -65,8 +65,8 @@ class Contest {
     switch (candidate.tier()) {
       case CodecTier::throughput: return 1;
       case CodecTier::ratio: return 20;
-      case CodecTier::archive:
-      case CodecTier::named: return 2;
+      case CodecTier::archive: return 2;
+      case CodecTier::named: return 20;
     }
     return 1;
   }

@@ -237,8 +237,8 @@ class TargetSearch {
     switch (candidate.tier()) {
       case CodecTier::throughput: return 0.01;
       case CodecTier::ratio: return 0.25;
-      case CodecTier::archive:
-      case CodecTier::named: return 0.05;
+      case CodecTier::archive: return 0.05;
+      case CodecTier::named: return 0.25;
     }
     return 0.05;
   }

@@ -1,11 +1,11 @@
 // The compression function on blocks of 64 bytes, and the padding behind the last.
-#include "surrogate/sha256.h"
+#include "models/sha256.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-namespace quern::surrogate {
+namespace quern::models {
 namespace {
 
 using State = std::array<std::uint32_t, 8>;
@@ -72,4 +72,4 @@ std::string hex(const Digest& digest) {
   return text;
 }
 
-}  // namespace quern::surrogate
+}  // namespace quern::models

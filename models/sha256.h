@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace quern::surrogate {
+namespace quern::models {
 
 using Digest = std::array<std::uint8_t, 32>;
 
@@ -15,4 +15,4 @@ Digest sha256(std::span<const std::uint8_t> bytes);
 /// 64 lower-case hexadecimal digits.
 std::string hex(const Digest& digest);
 
-}  // namespace quern::surrogate
+}  // namespace quern::models
