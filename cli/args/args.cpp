@@ -117,6 +117,9 @@ void read_device(const std::string& text, RunArgs& run) {
   }
 }
 
+/// --model and --model-store of verbs that encode or decode.
+ModelArguments read_models(const RawArgs& raw) { return {raw.model, raw.model_stores}; }
+
 RunArgs read_run(const RawArgs& raw) {
   RunArgs run;
   if (!raw.device.empty()) read_device(raw.device, run);
@@ -214,6 +217,9 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   out.codec = read_codec(raw);
   if (!raw.range.empty()) out.range = parse_range(raw.range);
   out.run = read_run(raw);
+  out.run.models = read_models(raw);
+  if (!out.run.models.file.empty() && out.codec.codec != "autoencoder")
+    fail(Exit::usage, "--model: goes with --codec autoencoder, which auto never takes");
   out.output = read_output(raw, verb);
   out.append = raw.append;
   if (verb.count("--key-every") != 0) {
@@ -260,6 +266,7 @@ void read_decompress(const RawArgs& raw, const CLI::App& verb, DecompressArgs& o
     fail(Exit::usage, "--verify: decompress has --verify=fault; a stream is held against its original by quern verify");
   out.check_faults = !raw.verify.empty();
   out.run = read_run(raw);
+  out.run.models = read_models(raw);
   out.output = read_output(raw, verb);
   if (out.many.any() && out.output.path == "-")
     fail(Exit::usage, "-r, --files-from, --skip-existing: not with standard output; name a folder with -o");
@@ -273,6 +280,7 @@ void read_verify(const RawArgs& raw, VerifyArgs& out) {
   out.stream = raw.files.back();
   out.data = read_data(raw);
   out.run = read_run(raw);
+  out.run.models = read_models(raw);
 }
 
 /// The file that --html names; empty without that option.
@@ -357,19 +365,52 @@ void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) 
 
 void read_model_verb(const RawArgs& raw, ModelArgs& out) {
   const std::pair<const char*, ModelWork> works[] = {
-      {"info", ModelWork::info}, {"verify", ModelWork::verify}, {"list", ModelWork::list}};
+      {"info", ModelWork::info}, {"verify", ModelWork::verify}, {"list", ModelWork::list}, {"strip", ModelWork::strip}};
   const auto* work =
       std::find_if(std::begin(works), std::end(works), [&](const auto& w) { return w.first == raw.what; });
-  if (work == std::end(works)) fail(Exit::usage, fmt::format("model {}: use info, verify or list", raw.what));
+  if (work == std::end(works)) fail(Exit::usage, fmt::format("model {}: use info, verify, list or strip", raw.what));
   out.work = work->second;
-  if (raw.files.size() > (out.work == ModelWork::list ? 0 : 1))
-    fail(Exit::usage, out.work == ModelWork::list ? "model list takes no file" : "model: one file at a time");
+  if (raw.files.size() > 1) fail(Exit::usage, "model: one file at a time");
   if (!raw.files.empty()) out.file = raw.files.front();
+  const bool strips = out.work == ModelWork::strip;
+  if (strips && (out.file.empty() || raw.output.empty()))
+    fail(Exit::usage, "model strip: name both files, as in quern model strip FILE -o OUT");
+  if (!strips && !raw.output.empty())
+    fail(Exit::usage, fmt::format("model {}: writes no file; leave -o out", raw.what));
+  out.output = raw.output;
+  out.force = raw.force;
   out.json = raw.json;
 }
 
+/// The trainer reads its numbers itself.
+void read_training_data(const RawArgs& raw, TrainArgs& out) {
+  const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.experts.empty() ||
+                                !raw.without.empty() || !raw.rows.empty() || !raw.test.empty() || raw.families;
+  if (asks_for_quality)
+    fail(Exit::usage, "train autoencoder: takes --data; --runs, --epochs and their like are of train quality");
+  if (raw.training.data.empty()) fail(Exit::usage, "train autoencoder: name the arrays with --data FILE...");
+  if (raw.output.empty()) fail(Exit::usage, "train autoencoder: name the model with -o MODEL");
+  out.autoencoder = true;
+  out.training = raw.training;
+  const std::pair<const char*, const char*> profiles[] = {
+      {"linear", "0"}, {"tiny", "8"}, {"slim", "16"}, {"paper", "32"}};
+  if (!out.training.profile.empty()) {
+    const auto* const found = std::find_if(std::begin(profiles), std::end(profiles),
+                                           [&](const auto& p) { return p.first == out.training.profile; });
+    if (found == std::end(profiles))
+      fail(Exit::usage, fmt::format("--profile {}: use tiny, slim, paper or linear", out.training.profile));
+    out.training.profile = found->second;
+  }
+  out.output = raw.output;
+  if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
+  out.force = raw.force;
+}
+
 void read_train(const RawArgs& raw, TrainArgs& out) {
-  if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality", raw.what));
+  if (raw.what == "autoencoder") return read_training_data(raw, out);
+  if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality or autoencoder", raw.what));
+  if (!raw.training.data.empty()) fail(Exit::usage, "train quality: takes --runs FILE; --data is of train autoencoder");
+  if (raw.runs.empty()) fail(Exit::usage, "train quality: name the runs with --runs FILE");
   if (raw.output.empty() && !raw.families && raw.test.empty())
     fail(Exit::usage, "train quality: name the model with -o MODEL");
   out.runs = raw.runs;
@@ -499,6 +540,7 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
     if (raw.check && raw.headers_only)
       fail(Exit::usage, "--check reads everything, --headers-only as little as possible: give one of them");
     out.info = {raw.files, raw.check, raw.headers_only, read_run(raw)};
+    out.info.run.models = read_models(raw);
   } else if (name == "verify") {
     out.verb = Verb::verify;
     read_verify(raw, out.verify);

@@ -173,16 +173,27 @@ struct EstimateArgs {
   RunArgs run;
 };
 
-enum class ModelWork { info, verify, list };
+enum class ModelWork { info, verify, list, strip };
 
 struct ModelArgs {
   ModelWork work = ModelWork::info;
-  std::string file;  ///< empty: the one that ships
+  std::string file;    ///< empty: the one that ships; of list a folder
+  std::string output;  ///< strip
+  bool force = false;
   bool json = false;
+};
+
+/// Words of train autoencoder, as they were given; empty: the trainer's default.
+struct TrainingData {
+  std::vector<std::string> data;
+  std::string block, latents, components, profile, time_budget, steps;
+  bool keep = false;
 };
 
 /// Words for the program that trains.
 struct TrainArgs {
+  bool autoencoder = false;  ///< and not quality
+  TrainingData training;
   std::string runs;
   std::string output;
   std::string seed, epochs, experts;

@@ -37,6 +37,12 @@ void add_run(CLI::App& verb, RawArgs& raw) {
   verb.add_flag("--json", raw.json, "one JSON object a file on standard output");
 }
 
+/// Options of verbs that encode or decode, for codecs that are trained.
+void add_models(CLI::App& verb, RawArgs& raw, const char* description) {
+  add_value(verb, "--model", raw.model, "FILE", description);
+  add_repeatable(verb, "--model-store", raw.model_stores, "DIR", "a folder of models, .qmodel files; repeatable");
+}
+
 void add_output(CLI::App& verb, RawArgs& raw, const char* description) {
   add_value(verb, "-o,--output", raw.output, "OUT", description);
   verb.add_flag("-c,--stdout", raw.to_stdout, "write to standard output, as -o -");
@@ -108,6 +114,7 @@ void define_compress(CLI::App& program, RawArgs& raw) {
   verb.add_flag("--verify", raw.verify,
                 "decode again and check every element before OUT appears; --verify=fault: only check that no fault of "
                 "the machine changed what is stored, chunk by chunk, with --codec lorenzo");
+  add_models(verb, raw, "a model that quern train autoencoder made, for --codec autoencoder");
   add_run(verb, raw);
   verb.footer(
       "Examples:\n"
@@ -137,6 +144,7 @@ void define_decompress(CLI::App& program, RawArgs& raw) {
                 "--verify=fault: check that no hardware fault changed what is decoded (codec lorenzo)");
   add_many(verb, raw, "their .qn files");
   add_output(verb, raw, "output file (.npy .h5 .nc by extension, else raw), directory or - [IN without .qn]");
+  add_models(verb, raw, "the model of streams that do not hold theirs");
   add_run(verb, raw);
   verb.footer(
       "quern info says which levels a stream has and their shapes; a region counts places of the level. "
@@ -157,6 +165,7 @@ void define_info(CLI::App& program, RawArgs& raw) {
       add_verb(program, raw, "info", "say what streams hold, without decoding them", "IN", "quern streams");
   verb.add_flag("--check", raw.check, "also read everything and verify all checksums");
   verb.add_flag("--headers-only", raw.headers_only, "do not read the masks of special values");
+  add_models(verb, raw, "the model of streams that do not hold theirs");
   add_run(verb, raw);
   verb.footer("Examples:\n  quern info field.qn\n  quern info --check --json run.qn\n");
 }
@@ -165,6 +174,7 @@ void define_verify(CLI::App& program, RawArgs& raw) {
   CLI::App& verb = add_verb(program, raw, "verify", "check a stream against the original, element by element", "FILES",
                             "ORIGINAL IN: the original array and its stream; IN alone where it holds records");
   add_data(verb, raw, false);
+  add_models(verb, raw, "the model of streams that do not hold theirs");
   add_run(verb, raw);
   verb.footer(
       "Exit code 4 when an element misses the bound or a special value was lost. A stream of records has no original:\n"
@@ -235,15 +245,25 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
 }
 
 void define_models(CLI::App& program, RawArgs& raw) {
-  CLI::App& model = *program.add_subcommand("model", "look at the models that estimates come from");
-  model.add_option("WHAT", raw.what, "info, verify or list")->required()->type_name("info|verify|list");
-  model.add_option("FILE", raw.files, "a model file [the one that ships]")->type_name("");
+  CLI::App& model = *program.add_subcommand(
+      "model", "look at models: of estimates, and of codecs that are trained; make them smaller");
+  model.add_option("WHAT", raw.what, "info, verify, list or strip")->required()->type_name("info|verify|list|strip");
+  model.add_option("FILE", raw.files, "a model file [the one that ships]; list: a folder of them")->type_name("");
+  add_value(model, "-o,--output", raw.output, "OUT", "strip: the new file");
+  model.add_flag("-f,--force", raw.force, "replace an existing file");
   model.add_flag("--json", raw.json, "one JSON object");
-  model.footer("Examples:\n  quern model info\n  quern model verify\n  quern model list\n");
+  model.footer(
+      "strip leaves what decoding takes of a model: no encoders, no record. Its id stays the same.\n"
+      "Examples:\n  quern model info\n  quern model verify\n  quern model list\n");
 
-  CLI::App& train = *program.add_subcommand("train", "make a model from runs of quern bench --sweep");
-  train.add_option("WHAT", raw.what, "quality")->required()->type_name("quality");
-  train.add_option("--runs", raw.runs, "the CSV file of the runs")->required()->type_name("FILE");
+  CLI::App& train = *program.add_subcommand(
+      "train", "make a model: of quality from runs of quern bench --sweep, of blocks from arrays");
+  train.add_option("WHAT", raw.what, "quality or autoencoder")->required()->type_name("quality|autoencoder");
+  add_value(train, "--runs", raw.runs, "FILE", "quality: the CSV file of the runs");
+  train
+      .add_option("--data", raw.training.data,
+                  "autoencoder: .npy files, or raw files whose names tell type and shape; repeatable")
+      ->type_name("FILE");
   add_value(train, "-o,--output", raw.output, "MODEL", "the new model");
   add_value(train, "--seed", raw.seed, "N", "of the first weights and of the noise [1]");
   add_value(train, "--epochs", raw.epochs, "N", "passes over the runs [500]");
@@ -253,10 +273,21 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "--rows", raw.rows, "FILE", "also write each later run beside what was predicted, as CSV");
   add_value(train, "--test", raw.test, "MODEL", "train nothing: the errors of a model on the later runs");
   train.add_flag("--families", raw.families, "no model: the errors on each family of names that is left out");
+  add_value(train, "--block", raw.training.block, "SHAPE", "autoencoder: 8x8x8, 16x16x16, 16x16 or 32x32 [8x8x8]");
+  add_value(train, "--latents", raw.training.latents, "N", "autoencoder: numbers that it describes a block by [16]");
+  add_value(train, "--components", raw.training.components, "N", "autoencoder: principal components beside it [32]");
+  add_value(train, "--profile", raw.training.profile, "NAME",
+            "autoencoder: tiny, slim or paper: 8, 16 or 32 channels; linear: principal components alone [tiny]");
+  add_value(train, "--time-budget", raw.training.time_budget, "SECONDS", "autoencoder: how long to train [60]");
+  add_value(train, "--steps", raw.training.steps, "N", "autoencoder: train so many steps, whatever the time");
+  train.add_flag("--keep", raw.training.keep, "autoencoder: keep the network, even where it does not pay");
   train.add_flag("-f,--force", raw.force, "replace an existing model, or file of rows");
   train.footer(
-      "Early steps of a series train, later ones test (NAME_t0001_..., NAME_t0002_...).\n"
-      "Example:\n  quern train quality --runs runs.csv -o my.qmodel\n");
+      "Early steps of a series train, later ones test (NAME_t0001_..., NAME_t0002_...): of data, the last quarter of "
+      "the\n"
+      "files in the order given; of one file, the last quarter of its first axis.\n"
+      "Examples:\n  quern train quality --runs runs.csv -o my.qmodel\n"
+      "  quern train autoencoder --data u_t1_96x96x96.f32 u_t2_96x96x96.f32 -o u.qmodel\n");
 }
 
 void define_h5(CLI::App& program, RawArgs& raw) {

@@ -4,11 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace quern::cli {
 
 enum class DeviceKind { automatic, cpu, cuda };
 enum class ProgressMode { automatic, always, never };
+
+/// Where models of learned codecs are, for verbs that encode or decode.
+struct ModelArguments {
+  std::string file;                 ///< of --model; empty: none
+  std::vector<std::string> stores;  ///< folders
+};
 
 struct RunArgs {
   DeviceKind device = DeviceKind::cpu;
@@ -19,6 +27,7 @@ struct RunArgs {
   bool quiet = false;
   bool verbose = false;
   bool json = false;
+  ModelArguments models;
 };
 
 }  // namespace quern::cli

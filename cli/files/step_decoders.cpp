@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cli/args/exit_codes.h"
+#include "cli/models/model_files.h"
 
 namespace quern::cli {
 
@@ -10,7 +11,7 @@ StepDecoders::StepDecoders(std::vector<std::span<const std::uint8_t>> streams, s
     : streams_(std::move(streams)), name_(std::move(name)) {
   for (const auto& stream : streams_) {
     MemorySource source(stream);
-    const auto found = inspect_reference(source, builtin_codecs());
+    const auto found = inspect_reference(source, codecs());
     references_.push_back(found.ok() ? *found : std::nullopt);
   }
 }
@@ -32,14 +33,14 @@ Result<std::unique_ptr<Decoder>> StepDecoders::try_open(std::size_t step, const 
   sources_.clear();
   if (depth > 0 && step == next_ && view_.data != nullptr) {
     sources_.push_back(std::make_unique<MemorySource>(streams_[step]));
-    return open_step_beside(*sources_[0], view_, builtin_codecs(), execution, options);
+    return open_step_beside(*sources_[0], view_, codecs(), execution, options);
   }
   std::vector<ByteSource*> chain;
   for (std::size_t i = step - depth; i <= step; ++i) {
     sources_.push_back(std::make_unique<MemorySource>(streams_[i]));
     chain.push_back(sources_.back().get());
   }
-  return open_step_chain(chain, builtin_codecs(), execution, options);
+  return open_step_chain(chain, codecs(), execution, options);
 }
 
 void StepDecoders::keep(std::size_t step, const StreamInfo& info, Buffer values) {

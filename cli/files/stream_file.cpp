@@ -1,5 +1,6 @@
 // Files of several streams.
 #include "cli/files/stream_file.h"
+#include "cli/models/model_files.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,7 @@ Result<std::uint64_t> whole_stream_bytes(Bytes bytes) {
   QUERN_ASSIGN_OR_RETURN(const auto reference, inspect_reference(source, builtin_codecs()));
   options.keep_going = reference.has_value();
   options.offset = 0;
-  QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, builtin_codecs(), Execution{}, options));
+  QUERN_ASSIGN_OR_RETURN(const auto decoder, Decoder::open(source, codecs(), Execution{}, options));
   std::vector<std::uint8_t> block(kBlockBytes);
   while (true) {
     QUERN_ASSIGN_OR_RETURN(const std::size_t count, decoder->pull(block));

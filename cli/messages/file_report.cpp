@@ -113,6 +113,7 @@ Json to_json(const FileReport& report) {
     out["codec_reason"] = codec_reason_text(*report.reason);
     out["tried"] = tried_json(report.tried);
   }
+  if (report.stencil_bytes) out["stencil_bytes"] = *report.stencil_bytes;
   out["bound"] = bound_json(report.requested.kind, report.requested.value);
   out["enforced"] = report.enforced ? bound_json(report.enforced->kind, report.enforced->value) : Json(nullptr);
   out["seconds"] = report.seconds;

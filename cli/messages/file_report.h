@@ -27,6 +27,7 @@ struct FileReport {
   std::string codec;
   std::optional<CodecReason> reason;  ///< when a codec was chosen
   Vector<CodecTrial> tried;
+  std::optional<std::uint64_t> stencil_bytes;  ///< where a codec was asked for that auto never takes
   ErrorBound requested;
   std::optional<EnforcedBound> enforced;
   double seconds = 0;

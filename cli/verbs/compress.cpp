@@ -23,6 +23,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/calibration.h"
 #include "cli/verbs/compress_jobs.h"
 #include "cli/verbs/encode_array.h"
@@ -58,6 +59,20 @@ void note_missed_target(const ErrorBound& asked, const CompressReport& made, con
                            label, asked.value, *made.ratio_below, ratio));
   } else {
     print_note(fmt::format("{}: the smallest ratio found above {:.4g} is {:.4g}", label, asked.value, ratio));
+  }
+}
+
+/// A codec that auto never takes was asked for: how it compares.
+void note_stencil(const EncodedArray& encoded, const RunArgs& run, const std::string& label) {
+  if (run.quiet || !encoded.stencil_bytes) return;
+  const auto own = static_cast<double>(encoded.report.output_bytes);
+  const auto other = static_cast<double>(*encoded.stencil_bytes);
+  if (other < own) {
+    print_note(fmt::format("{}: codec stencil would take {} bytes, {:.0f} % less", label, *encoded.stencil_bytes,
+                           100 * (1 - other / own)));
+  } else {
+    print_note(fmt::format("{}: codec stencil would take {} bytes, {:.0f} % more", label, *encoded.stencil_bytes,
+                           100 * (other / own - 1)));
   }
 }
 
@@ -134,6 +149,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
   out.codec = made.codec;
   out.reason = made.reason;
   out.tried = made.tried;
+  out.stencil_bytes = encoded.stencil_bytes;
   out.requested = encoded.precision ? encoded.precision->found.bound : job.bound;
   out.enforced = made.enforced;
   out.seconds = encoded.seconds;
@@ -142,6 +158,7 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
   out.device = device_name(device, made.on_device);
   note_unused_device(args.run, device, made.on_device, input.label, made.codec, !made.tried.empty());
   note_missed_target(job.bound, made, args.run, input.label);
+  note_stencil(encoded, args.run, input.label);
   if (encoded.checked) {
     out.max_error = encoded.checked->quality.max_error;
     out.psnr_db = encoded.checked->quality.psnr_db;
@@ -276,7 +293,7 @@ void require_same_array(const StreamInfo& first, const InputArray& input, const 
 /// The session that the steps of one call make. It goes on after the last step of a file that
 /// exists, if later steps may be predicted from that.
 std::unique_ptr<StepEncoder> start_session(const std::string& output, bool exists, const CompressArgs& args) {
-  auto session = check(StepEncoder::create(builtin_codecs(), args.key_every), Phase::encode, output);
+  auto session = check(StepEncoder::create(codecs(), args.key_every), Phase::encode, output);
   if (!exists || args.key_every == 1) return session;
   const Mapping file = Mapping::of_file(output);
   const auto streams = split_streams(file.bytes(), output);
@@ -361,6 +378,7 @@ Exit compress_all(CompressPlan plan, std::uint64_t others, const CompressArgs& a
 }  // namespace
 
 Exit run_compress(const CompressArgs& args) {
+  use_models(args.run.models);
   const auto device = open_device(args.run);
   if (args.codec.codec != "auto" && builtin_codecs().by_name(args.codec.codec) == nullptr)
     fail(Exit::usage, "--codec " + args.codec.codec + ": no such codec; see quern list codecs");

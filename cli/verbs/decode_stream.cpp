@@ -11,6 +11,7 @@
 #include "cli/args/values.h"
 #include "cli/files/memory.h"
 #include "cli/messages/clock.h"
+#include "cli/models/model_files.h"
 
 namespace quern::cli {
 namespace {
@@ -50,7 +51,7 @@ void add_report(const DecompressReport& report, DecodeOutcome& outcome) {
 }
 
 std::unique_ptr<Decoder> open(FdSource& source, const DecodeContext& context, const ArrayView& last) {
-  auto decoder = open_step_beside(source, last, builtin_codecs(), context.execution, options_of(context, true));
+  auto decoder = open_step_beside(source, last, codecs(), context.execution, options_of(context, true));
   if (context.level > 0 && decoder.status().code() == StatusCode::unsupported)
     fail_level(context.level, decoder.status().text(), context.name);
   return check(std::move(decoder), Phase::decode, context.name);

@@ -15,6 +15,7 @@
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/decode_stream.h"
 #include "cli/verbs/many_jobs.h"
 #include "cli/verbs/run_device.h"
@@ -334,6 +335,7 @@ Exit decompress_all(std::vector<DecompressJob> jobs, std::uint64_t others, const
 }  // namespace
 
 Exit run_decompress(const DecompressArgs& args) {
+  use_models(args.run.models);
   const auto device = open_device(args.run);
   const FoundFiles found =
       find_inputs(args.inputs, args.many, [](const std::string& path) { return path.ends_with(kStreamSuffix); });

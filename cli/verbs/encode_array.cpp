@@ -15,6 +15,7 @@
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/calibration.h"
 #include "cli/verbs/suspicions.h"
 
@@ -31,6 +32,12 @@ CompressOptions options_for(const InputArray& input, const ErrorBound& bound, co
   options.goal = args.codec.goal;
   options.effort = args.codec.effort;
   options.settings = args.codec.settings;
+  if (const ModelArguments& models = args.run.models; !models.file.empty()) {
+    // Settings that are given say what they want after these.
+    Settings chosen{{"model", String(model_id_of(models.file))}};
+    if (!models.stores.empty()) chosen.push_back({"embed", "no"});
+    options.settings.insert(options.settings.begin(), chosen.begin(), chosen.end());
+  }
   options.idempotent = args.codec.idempotent;
   options.find_repeated = args.codec.find_repeated;
   options.fill_bits = input.fill_bits;
@@ -56,10 +63,14 @@ bool tries_alternatives(const CompressOptions& options) {
   return options.effort == 9 && options.goal == "ratio" && options.bound.kind != BoundKind::lossless;
 }
 
+/// Whether the codec predicts by a trained model, and is held against one that does not.
+bool is_trained(const std::string& name) { return name == "autoencoder"; }
+
 /// What looks at all values before the first one is coded: some kinds of bound, and a choice between codecs by their
 /// streams' sizes. A pipe is not kept for the latter: its first values decide.
 bool needs_whole_array(const CompressOptions& options, const CompressArgs& args, bool from_pipe) {
   if (args.verify || wants_estimates(args) || finds_bound(options, args)) return true;
+  if (!from_pipe && is_trained(options.codec)) return true;  // it is held against another
   if (!from_pipe && options.codec == "auto" && options.goal != "speed" && options.bound.kind != BoundKind::lossless)
     return true;
   if (tries_alternatives(options)) return true;
@@ -142,8 +153,8 @@ EncodedArray encode_in_memory(const Job& job, const ArrayView& array, std::uint6
     out.reference = step->reference;
     before = job.steps->before();
   } else {
-    out.report = finish(compress(array, job.options, builtin_codecs(), job.execution, sink), nullptr, job.input,
-                        job.output_name);
+    out.report =
+        finish(compress(array, job.options, codecs(), job.execution, sink), nullptr, job.input, job.output_name);
   }
   out.seconds = watch.seconds();
   if (job.args.verify) out.checked = verify(sink.written(), array, before, job.execution, job.memory, job.output_name);
@@ -157,7 +168,7 @@ EncodedArray encode_to_descriptor(const Job& job, const ArrayView& array, int fd
   const off_t begin = job.args.verify ? lseek(fd, 0, SEEK_CUR) : 0;
   FdSink sink(fd);
   const Stopwatch watch;
-  auto result = compress(array, job.options, builtin_codecs(), job.execution, sink);
+  auto result = compress(array, job.options, codecs(), job.execution, sink);
   out.seconds = watch.seconds() - sink.seconds();
   out.report = finish(std::move(result), &sink, job.input, job.output_name);
   if (job.args.verify) {
@@ -229,6 +240,35 @@ std::vector<Estimate> expect(const Job& job, const ArrayView& array, const Compr
   return out;
 }
 
+/// What codec stencil would have written under the same bound, where a codec that auto never takes was asked for. Of
+/// arrays above 64 MiB, about: the first 64 MiB stand for all.
+std::optional<std::uint64_t> stencil_bytes(const Job& job, const ArrayView& array, const CompressReport& made) {
+  constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
+  if (!is_trained(made.codec) || array.shape.rank() == 0 || array.bytes() == 0) return {};
+  const std::uint64_t row = array.bytes() / std::max<std::uint64_t>(array.shape[0], 1);
+  const std::uint64_t rows =
+      std::clamp<std::uint64_t>(kSampleBytes / std::max<std::uint64_t>(row, 1), 1, array.shape[0]);
+  std::vector<std::uint64_t> extents;
+  for (std::size_t axis = 0; axis < array.shape.rank(); ++axis) extents.push_back(array.shape[axis]);
+  extents[0] = rows;
+  const auto shape = Shape::make(extents);
+  if (!shape.ok()) return {};
+  CompressOptions options = job.options;
+  options.codec = "stencil";
+  options.settings.clear();
+  options.metadata.clear();
+  options.goal = "ratio";
+  options.bound = {made.enforced.kind, made.enforced.value};
+  Vector<std::uint8_t> stream;
+  VectorSink sink(stream);
+  const auto report = compress({array.data, array.dtype, *shape}, options, builtin_codecs(), job.execution, sink);
+  if (!report.ok()) return {};
+  return rows == array.shape[0]
+             ? report->output_bytes
+             : static_cast<std::uint64_t>(static_cast<double>(report->output_bytes) *
+                                          static_cast<double>(array.shape[0]) / static_cast<double>(rows));
+}
+
 EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptions& options) {
   Vector<Suspicion> suspicions = examine(job, whole.view());
   std::optional<FoundPrecision> precision;
@@ -240,6 +280,7 @@ EncodedArray encode_whole(const Job& job, const WholeArray& whole, CompressOptio
   EncodedArray out = encode_view(job, whole);
   out.suspicions = std::move(suspicions);
   out.precision = precision;
+  out.stencil_bytes = stencil_bytes(job, whole.view(), out.report);
   if (wants_estimates(job.args)) out.expected = expect(job, whole.view(), out.report);
   return out;
 }
@@ -257,9 +298,9 @@ EncodedArray encode_streaming(const Job& job) {
         job, {block.data(), job.input.meta.dtype, check(Shape::make({{elems}}), Phase::encode, job.input.label)});
   }
   FdSink sink(job.fd);
-  auto encoder = check(
-      Encoder::create(job.input.meta.dtype, job.input.meta.shape, job.options, builtin_codecs(), job.execution, sink),
-      Phase::encode, job.input.label);
+  auto encoder =
+      check(Encoder::create(job.input.meta.dtype, job.input.meta.shape, job.options, codecs(), job.execution, sink),
+            Phase::encode, job.input.label);
   for (std::uint64_t left = total; left != 0;) {
     const std::span<std::uint8_t> piece{block.data(), std::min(left, block.size())};
     if (left != total) read_exactly(job.input, piece);

@@ -22,6 +22,8 @@ struct EncodedArray {
   CompressReport report;
   double seconds = 0;  ///< in the codec; reading and writing files is not counted
   std::optional<StreamCheck> checked;
+  /// What codec stencil would have written, where a codec was asked for that auto never takes.
+  std::optional<std::uint64_t> stencil_bytes;
   Vector<Suspicion> suspicions;
   std::optional<ReferenceId> reference;     ///< what the stream was predicted from
   std::optional<FoundPrecision> precision;  ///< where the bound followed from the values

@@ -12,6 +12,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/record_report.h"
 #include "cli/verbs/verbs.h"
 
@@ -310,6 +311,7 @@ void info_one(const std::string& path, const InfoArgs& args) {
 }  // namespace
 
 Exit run_info(const InfoArgs& args) {
+  use_models(args.run.models);
   Exit result = Exit::ok;
   for (const std::string& input : args.inputs) attempt(result, [&] { info_one(input, args); });
   return result;

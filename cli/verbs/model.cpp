@@ -1,9 +1,12 @@
-// quern model: what a model file holds, and whether it is whole.
+// quern model: what model files hold, whether they are whole, and the half that decodes.
 #include <fmt/format.h>
 
 #include "cli/files/byte_streams.h"
+#include "cli/files/safe_file.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/verbs.h"
+#include "models/block_model.h"
 #include "models/sha256.h"
 #include "surrogate/model.h"
 
@@ -12,8 +15,8 @@ namespace {
 
 constexpr const char* kShipped = "quality (ships with quern)";
 
-void print_info(const surrogate::Model& model, std::span<const std::uint8_t> bytes, const std::string& name,
-                bool json) {
+void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> bytes, const std::string& name,
+                   bool json) {
   const std::string id = models::hex(models::sha256(bytes));
   const Json record = Json::parse(model.record, nullptr, false);
   if (json) {
@@ -54,9 +57,83 @@ void print_info(const surrogate::Model& model, std::span<const std::uint8_t> byt
   print_text(text);
 }
 
+const char* name_of(models::BlockPredictorKind kind) {
+  return kind == models::BlockPredictorKind::autoencoder ? "autoencoder" : "principal components";
+}
+
+void print_blocks(const models::BlockModel& model, std::size_t bytes, const std::string& name, bool json) {
+  const Json record = Json::parse(model.record, nullptr, false);
+  const std::size_t decoding = models::write_block_model(models::decoding_half(model)).size();
+  if (json) {
+    Json out;
+    out["model"] = name;
+    out["bytes"] = bytes;
+    out["id"] = id_text(models::model_id(model));
+    out["decoding_bytes"] = decoding;
+    out["block"] = model.block;
+    out["predictors"] = Json::array();
+    for (const auto& p : model.predictors)
+      out["predictors"].push_back({{"kind", name_of(p.kind)},
+                                   {"latents", p.latents()},
+                                   {"products", kernels::network_products(p.decoder)},
+                                   {"encodes", !p.encoder.layers.empty()}});
+    out["record"] = record.is_discarded() ? Json(nullptr) : record;
+    print_json(out);
+    return;
+  }
+  std::string text =
+      fmt::format("{}: {} bytes, of which a stream holds {}; id {}\n  codec autoencoder, blocks of {}x{}x{}\n", name,
+                  bytes, decoding, id_text(models::model_id(model)), model.block[0], model.block[1], model.block[2]);
+  for (const auto& p : model.predictors)
+    text += fmt::format(
+        "  {}: {} latents, {:.0f} products a value{}\n", name_of(p.kind), p.latents(),
+        static_cast<double>(kernels::network_products(p.decoder)) / static_cast<double>(model.block_elems()),
+        p.encoder.layers.empty() ? ", decodes only" : "");
+  if (record.is_object())
+    for (const auto& [key, value] : record.items()) text += fmt::format("  {}: {}\n", key, value.dump());
+  print_text(text);
+}
+
+void say_intact(const std::string& name, std::span<const std::uint8_t> bytes, bool json, const std::string& what) {
+  if (json) {
+    print_json(Json{{"model", name}, {"sha256", models::hex(models::sha256(bytes))}, {"intact", true}});
+  } else {
+    print_text(fmt::format("{}: intact, {}\n", name, what));
+  }
+}
+
+/// The models of a folder that codecs take, by file.
+Exit list_folder(const ModelArgs& args) {
+  Json out = Json::array();
+  for (const std::string& path : list_model_files(args.file)) {
+    const Mapping file = Mapping::of_file(path);
+    const auto model = models::read_block_model(file.bytes());
+    const std::string id = model.ok() ? id_text(models::model_id(*model)) : "";
+    if (args.json) {
+      out.push_back({{"model", path}, {"id", model.ok() ? Json(id) : Json(nullptr)}});
+    } else {
+      print_text(model.ok() ? fmt::format("{}  {}\n", id, path)
+                            : fmt::format("{:32}  {} ({})\n", "-", path, model.status().text()));
+    }
+  }
+  if (args.json) print_json(out);
+  return Exit::ok;
+}
+
+Exit strip(const ModelArgs& args, const models::BlockModel& model) {
+  const auto bytes = models::write_block_model(models::decoding_half(model));
+  SafeFile out(args.output, {.replace = args.force});
+  if (!write_all(out.descriptor(), bytes)) fail_errno(args.output, "write");
+  out.commit();
+  if (args.json)
+    print_json(Json{{"model", args.output}, {"bytes", bytes.size()}, {"id", id_text(models::model_id(model))}});
+  return Exit::ok;
+}
+
 }  // namespace
 
 Exit run_model(const ModelArgs& args) {
+  if (args.work == ModelWork::list && !args.file.empty()) return list_folder(args);
   Mapping file;
   std::span<const std::uint8_t> bytes = surrogate::builtin_model();
   if (!args.file.empty()) {
@@ -64,16 +141,22 @@ Exit run_model(const ModelArgs& args) {
     bytes = file.bytes();
   }
   const std::string name = args.file.empty() ? kShipped : args.file;
-  const surrogate::Model model = check(surrogate::read_model(bytes), Phase::decode, name);
-  if (args.work == ModelWork::verify) {
-    if (args.json) {
-      print_json(Json{{"model", name}, {"sha256", models::hex(models::sha256(bytes))}, {"intact", true}});
+  if (models::model_kind(bytes) == models::kBlockModelKind || args.work == ModelWork::strip) {
+    const models::BlockModel model = check(models::read_block_model(bytes), Phase::decode, name);
+    if (args.work == ModelWork::strip) return strip(args, model);
+    if (args.work == ModelWork::verify) {
+      say_intact(name, bytes, args.json, fmt::format("{} predictors", model.predictors.size()));
     } else {
-      print_text(fmt::format("{}: intact, {} codecs\n", name, model.codecs.size()));
+      print_blocks(model, bytes.size(), name, args.json);
     }
     return Exit::ok;
   }
-  print_info(model, bytes, name, args.json);
+  const surrogate::Model model = check(surrogate::read_model(bytes), Phase::decode, name);
+  if (args.work == ModelWork::verify) {
+    say_intact(name, bytes, args.json, fmt::format("{} codecs", model.codecs.size()));
+  } else {
+    print_quality(model, bytes, name, args.json);
+  }
   return Exit::ok;
 }
 

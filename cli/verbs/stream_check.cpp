@@ -11,6 +11,7 @@
 #include "cli/args/exit_codes.h"
 #include "cli/files/memory.h"
 #include "cli/messages/clock.h"
+#include "cli/models/model_files.h"
 
 namespace quern::cli {
 namespace {
@@ -148,8 +149,7 @@ StreamCheck check_decoded(Decoder* decoder, std::uint64_t stream_bytes, const Ne
 
 StreamCheck check_stream(ByteSource& source, std::uint64_t stream_bytes, const NextOriginal& next,
                          const CheckOptions& options, const Execution& execution, const std::string& name) {
-  const auto decoder =
-      check(open_step_beside(source, options.before, builtin_codecs(), execution), Phase::decode, name);
+  const auto decoder = check(open_step_beside(source, options.before, codecs(), execution), Phase::decode, name);
   Buffer values;
   return check_decoded(decoder.get(), stream_bytes, next, options, execution, name, values);
 }

@@ -231,6 +231,8 @@ void sweep_file(Sweep& sweep, const std::string& path) {
       check(surrogate::extract_features(array, valid.range, input.fill_bits, one_thread(args)), Phase::encode, path);
   const Subject subject{input, array, features, decoded};
   for (const ArrayCodec* codec : builtin_codecs().all()) {
+    // Codecs that auto never takes are estimated by nothing.
+    if (codec->info().tier == CodecTier::named) continue;
     if (sweep.wants(codec->info().name)) sweep_bounds(sweep, subject, *codec, run);
   }
   if (sweep.peers.empty()) return;

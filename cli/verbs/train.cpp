@@ -35,7 +35,9 @@ bool are_one_file(const std::string& a, const std::string& b) {
 /// Training takes long: what can be known of its outputs is said before.
 void check_before_training(const char* option, const std::string& path, const TrainArgs& args) {
   if (path.empty()) return;
-  for (const auto& [name, input] : {std::pair("--runs", args.runs), std::pair("--test", args.test)})
+  std::vector<std::pair<const char*, std::string>> inputs{{"--runs", args.runs}, {"--test", args.test}};
+  for (const std::string& file : args.training.data) inputs.emplace_back("--data", file);
+  for (const auto& [name, input] : inputs)
     if (!input.empty() && are_one_file(path, input))
       fail(Exit::usage, fmt::format("{}: is what {} reads; name another file with {}", path, name, option));
   std::error_code problem;
@@ -53,12 +55,24 @@ Exit run_train(const TrainArgs& args) {
     fail(Exit::usage, args.rows + ": is the model's file; name another with --rows");
   check_before_training("-o", args.output, args);
   check_before_training("--rows", args.rows, args);
-  std::vector<std::string> words{beside_this_program("quern-train"), "--runs", args.runs};
+  std::vector<std::string> words{beside_this_program("quern-train")};
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     words.emplace_back(option);
     words.push_back(value);
   };
+  if (args.autoencoder) {
+    words.emplace_back("autoencoder");
+    for (const std::string& file : args.training.data) add("--data", file);
+    add("--block", args.training.block);
+    add("--latents", args.training.latents);
+    add("--components", args.training.components);
+    add("--channels", args.training.profile);
+    add("--time-budget", args.training.time_budget);
+    add("--steps", args.training.steps);
+    if (args.training.keep) words.emplace_back("--keep");
+  }
+  add("--runs", args.runs);
   add("-o", args.output);
   add("--seed", args.seed);
   add("--epochs", args.epochs);

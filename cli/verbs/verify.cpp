@@ -9,6 +9,7 @@
 #include "cli/files/stream_file.h"
 #include "cli/messages/progress.h"
 #include "cli/messages/quality_text.h"
+#include "cli/models/model_files.h"
 #include "cli/verbs/record_report.h"
 #include "cli/verbs/run_device.h"
 #include "cli/verbs/stream_check.h"
@@ -110,6 +111,7 @@ Json report_json(const std::vector<StreamCheck>& checks, std::uint64_t stream_by
 }  // namespace
 
 Exit run_verify(const VerifyArgs& args) {
+  use_models(args.run.models);
   const bool has_records = is_record_file(args.stream);
   if (args.original.empty()) {
     if (has_records) return run_verify_records(args);

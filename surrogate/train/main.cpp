@@ -1,4 +1,4 @@
-// quern-train: what `quern train quality` runs. From runs to a model, with the errors on later steps; or the errors on
+// quern-train: what `quern train` runs. Of `quern train quality`: from runs to a model, with the errors on later steps; or the errors on
 // families that were left out.
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +16,7 @@
 
 #include <torch/version.h>
 
+#include "codecs/autoencoder/train/train.h"
 #include "surrogate/numbers.h"
 #include "surrogate/train/network.h"
 #include "surrogate/train/whole_file.h"
@@ -337,6 +338,8 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 1 && std::strcmp(argv[1], "autoencoder") == 0)
+      return quern::codec::autoencoder::train::run(argc - 2, argv + 2);
     return quern::surrogate::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quern: training failed: %s\n", error.what());

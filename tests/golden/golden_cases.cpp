@@ -47,6 +47,7 @@ std::vector<GoldenFile> golden_files() {
   add_stencil_files(files);
   add_interp_files(files);
   add_step_files(files);
+  add_autoencoder_files(files);
   return files;
 }
 

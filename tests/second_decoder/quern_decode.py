@@ -11,6 +11,7 @@ import json
 import os
 import sys
 
+import quern_autoencoder
 import quern_interp
 import quern_lorenzo
 import quern_lossless
@@ -23,7 +24,7 @@ END_MAGIC = bytes([0x51, 0x45, 0x4E, 0xA8])
 DTYPES = {1: ('f16', 2), 2: ('bf16', 2), 3: ('f32', 4), 4: ('f64', 8), 8: ('i8', 1), 9: ('i16', 2), 10: ('i32', 4),
           11: ('i64', 8), 16: ('u8', 1), 17: ('u16', 2), 18: ('u32', 4), 19: ('u64', 8)}
 LOSSLESS, ABS, REL, PWREL, PSNR, RATIO = range(6)
-CODECS = {1: quern_lorenzo, 2: quern_lossless, 3: quern_stencil, 4: quern_interp}
+CODECS = {1: quern_lorenzo, 2: quern_lossless, 3: quern_stencil, 4: quern_interp, 5: quern_autoencoder}
 
 
 class Header:
@@ -309,6 +310,8 @@ def required_features():
     names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3', 'codec 4'}
     names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded', 'level table none'}
     names |= {'bound %d as %d' % pair for pair in [(0, 0), (1, 1), (2, 1), (2, 0), (3, 3), (4, 1), (5, 1)]}
+    return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES | \
+        quern_autoencoder.FEATURES
     return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES | quern_interp.FEATURES
 
 

@@ -1,7 +1,11 @@
 // A model of two predictors for blocks of 4 x 8 values, made from a fixed generator.
 #pragma once
 
+#include <cmath>
+#include <utility>
+
 #include "models/block_model.h"
+#include "models/quantize_rows.h"
 #include "tests/unit_network/random_networks.h"
 
 namespace quern::models::test {
@@ -46,6 +50,61 @@ inline BlockModel small_model() {
     kernels::check_network(p.encoder);
     kernels::check_network(p.decoder);
   }
+  return model;
+}
+
+/// One dense layer with these weights.
+inline kernels::Network dense_of(const std::vector<double>& weights, std::uint32_t rows, double in_unit,
+                                 double out_unit, unsigned in_bits) {
+  const std::vector<double> bias(rows, 0.0);
+  kernels::Network network;
+  network.in.channels = static_cast<std::uint32_t>(weights.size() / rows);
+  network.in_bits = static_cast<std::uint8_t>(in_bits);
+  kernels::NetworkLayer layer = kernels::test::plain_layer(kernels::LayerKind::dense);
+  layer.out.channels = rows;
+  quantize_rows({weights, bias, in_unit, out_unit, in_bits}, layer);
+  network.layers = {layer};
+  kernels::check_network(network);
+  return network;
+}
+
+/// A useful model: the cosines of lowest frequencies along each axis, fewer than `frequencies` of them, but the mean.
+inline BlockModel cosine_model(std::array<std::uint32_t, 3> block, unsigned frequencies) {
+  constexpr double kPi = 3.14159265358979323846;
+  BlockModel model;
+  model.block = block;
+  model.unit_bits = 12;
+  model.record = "{}";
+  const std::size_t elems = model.block_elems();
+  std::vector<std::vector<double>> basis;
+  for (unsigned a = 0; a < std::min(frequencies, block[0]); ++a)
+    for (unsigned b = 0; b < std::min(frequencies, block[1]); ++b)
+      for (unsigned c = 0; c < std::min(frequencies, block[2]); ++c) {
+        if (a + b + c == 0) continue;
+        std::vector<double> v;
+        double norm = 0;
+        const auto wave = [&](unsigned k, std::uint32_t i, std::uint32_t n) {
+          return std::cos(kPi * k * (i + 0.5) / n);
+        };
+        for (std::uint32_t z = 0; z < block[0]; ++z)
+          for (std::uint32_t y = 0; y < block[1]; ++y)
+            for (std::uint32_t x = 0; x < block[2]; ++x) {
+              v.push_back(wave(a, z, block[0]) * wave(b, y, block[1]) * wave(c, x, block[2]));
+              norm += v.back() * v.back();
+            }
+        for (double& w : v) w /= std::sqrt(norm);
+        basis.push_back(std::move(v));
+      }
+  const auto latents = static_cast<std::uint32_t>(basis.size());
+  std::vector<double> forward, backward(elems * latents);
+  for (std::uint32_t k = 0; k < latents; ++k) {
+    forward.insert(forward.end(), basis[k].begin(), basis[k].end());
+    for (std::size_t i = 0; i < elems; ++i) backward[i * latents + k] = basis[k][i];
+  }
+  const double latent_unit = 4096 / std::sqrt(static_cast<double>(elems));
+  model.predictors.push_back({BlockPredictorKind::principal_components,
+                              dense_of(forward, latents, 4096, latent_unit, 15),
+                              dense_of(backward, static_cast<std::uint32_t>(elems), latent_unit, 4096, 16)});
   return model;
 }
 

@@ -33,7 +33,7 @@ TEST(Model, ThatShips_IsForTheCodecsOfThisBuild) {
   EXPECT_EQ(model->inputs_version, kInputsVersion);
   EXPECT_EQ(model->inputs, input_count());
   for (const ArrayCodec* codec : builtin_codecs().all()) {
-    if (codec->info().tier == CodecTier::named) continue;  // no choice waits for what a model says of it
+    if (codec->info().tier == CodecTier::named) continue;  // auto never takes it
     const CodecModel* known = model->by_name(codec->info().name);
     ASSERT_NE(known, nullptr) << codec->info().name;
     EXPECT_EQ(known->version, codec->info().version)

@@ -1,0 +1,161 @@
+// Files to arrays, arrays to blocks.
+#include "codecs/autoencoder/train/training_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include <quern/io.h>
+
+#include "codecs/autoencoder/blocks.h"
+#include "libcompress/io/library/library_files.h"
+#include "models/sha256.h"
+
+namespace quern::io {
+
+// The trainer reads arrays as they lie in files; others are converted by quern.
+const LibraryFiles* library_files(std::string& why) {
+  why = "training reads .npy files and raw files whose names tell type and shape (NAME_10x20.f32)";
+  return nullptr;
+}
+
+}  // namespace quern::io
+
+namespace quern::codec::autoencoder::train {
+namespace {
+
+template <class T>
+void widen(const std::vector<std::uint8_t>& bytes, std::vector<float>& values) {
+  const auto* const from = reinterpret_cast<const T*>(bytes.data());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(from[i]);
+}
+
+bool widen_any(DType dtype, const std::vector<std::uint8_t>& bytes, std::vector<float>& values) {
+  switch (dtype) {
+    case DType::f32: widen<float>(bytes, values); return true;
+    case DType::f64: widen<double>(bytes, values); return true;
+    case DType::i8: widen<std::int8_t>(bytes, values); return true;
+    case DType::i16: widen<std::int16_t>(bytes, values); return true;
+    case DType::i32: widen<std::int32_t>(bytes, values); return true;
+    case DType::u8: widen<std::uint8_t>(bytes, values); return true;
+    case DType::u16: widen<std::uint16_t>(bytes, values); return true;
+    case DType::u32: widen<std::uint32_t>(bytes, values); return true;
+    default: return false;
+  }
+}
+
+bool find_range(TrainingArray& array, std::string& problem) {
+  float low = INFINITY;
+  float high = -INFINITY;
+  for (float& v : array.values) {
+    if (!std::isfinite(v)) {
+      v = 0;
+      continue;
+    }
+    low = std::min(low, v);
+    high = std::max(high, v);
+  }
+  array.half_range = high / 2 - low / 2;
+  if (array.half_range > 0 && std::isfinite(array.half_range)) return true;
+  problem = array.path + ": has no two different finite values; leave it out";
+  return false;
+}
+
+bool read_array(const std::string& path, TrainingArray& array, std::string& problem) {
+  const auto kind = io::input_kind(path, problem);
+  if (!kind.ok()) return false;
+  const auto reader = io::open_reader(path, *kind, {}, problem);
+  if (!reader.ok()) return false;
+  const io::ArrayMeta& meta = (*reader)->meta();
+  std::vector<std::uint8_t> bytes(meta.shape.elems() * dtype_bytes(meta.dtype));
+  const auto got = (*reader)->read(bytes);
+  if (!got.ok() || *got != bytes.size()) {
+    problem = path + ": cannot be read whole";
+    return false;
+  }
+  array.path = path;
+  array.sha256 = models::hex(models::sha256(bytes));
+  array.extents = merged_extents(meta.shape);
+  array.values.resize(meta.shape.elems());
+  if (!widen_any(meta.dtype, bytes, array.values)) {
+    problem = path + ": training takes f32, f64 and integers of up to 32 bits";
+    return false;
+  }
+  return find_range(array, problem);
+}
+
+/// The last quarter of the first axis as an array of its own.
+bool split_first_axis(TrainingData& data, std::string& problem) {
+  TrainingArray& whole = data.train.front();
+  const std::size_t axis = whole.extents[0] > 1 ? 0 : 1;
+  const std::uint64_t tested = whole.extents[axis] / 4;
+  if (tested == 0) {
+    problem = whole.path + ": too few steps to train on some and test on others; name more files";
+    return false;
+  }
+  TrainingArray test = whole;
+  whole.extents[axis] -= tested;
+  test.extents[axis] = tested;
+  const auto kept = static_cast<std::ptrdiff_t>(whole.extents[0] * whole.extents[1] * whole.extents[2]);
+  test.values.erase(test.values.begin(), test.values.begin() + kept);
+  whole.values.resize(static_cast<std::size_t>(kept));
+  data.test.push_back(std::move(test));
+  return find_range(data.train.front(), problem) && find_range(data.test.front(), problem);
+}
+
+}  // namespace
+
+bool read_training_data(const std::vector<std::string>& paths, TrainingData& data, std::string& problem) {
+  for (const std::string& path : paths) {
+    data.train.emplace_back();
+    if (!read_array(path, data.train.back(), problem)) return false;
+  }
+  if (data.train.empty()) {
+    problem = "train autoencoder: name the training files with --data";
+    return false;
+  }
+  if (data.train.size() == 1) return split_first_axis(data, problem);
+  const std::size_t tested = std::max<std::size_t>(1, data.train.size() / 4);
+  data.test.assign(data.train.end() - static_cast<std::ptrdiff_t>(tested), data.train.end());
+  data.train.resize(data.train.size() - tested);
+  return true;
+}
+
+std::vector<float> sample_blocks(const std::vector<TrainingArray>& arrays, const std::array<std::uint32_t, 3>& block,
+                                 std::size_t most, bool anywhere, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> out;
+  const std::size_t elems = std::size_t{block[0]} * block[1] * block[2];
+  // As many tries as blocks are wanted: blocks of equal values are left out.
+  for (std::size_t n = 0; n < most; ++n) {
+    const TrainingArray& array = arrays[random() % arrays.size()];
+    std::array<std::uint64_t, 3> begin{};
+    bool inside = true;
+    for (std::size_t a = 0; a < 3; ++a) {
+      inside = inside && array.extents[a] >= block[a];
+      if (!inside) break;
+      begin[a] =
+          anywhere ? random() % (array.extents[a] - block[a] + 1) : random() % (array.extents[a] / block[a]) * block[a];
+    }
+    if (!inside) continue;
+    const std::size_t first = out.size();
+    double sum = 0;
+    for (std::uint64_t z = 0; z < block[0]; ++z)
+      for (std::uint64_t y = 0; y < block[1]; ++y)
+        for (std::uint64_t x = 0; x < block[2]; ++x) {
+          const std::uint64_t at = ((begin[0] + z) * array.extents[1] + begin[1] + y) * array.extents[2] + begin[2] + x;
+          out.push_back(array.values[at] / array.half_range);
+          sum += static_cast<double>(out.back());
+        }
+    const auto mean = static_cast<float>(sum / static_cast<double>(elems));
+    float largest = 0;
+    for (std::size_t i = first; i < out.size(); ++i) {
+      out[i] -= mean;
+      largest = std::max(largest, std::fabs(out[i]));
+    }
+    if (!(largest > 1e-3F)) out.resize(first);
+  }
+  return out;
+}
+
+}  // namespace quern::codec::autoencoder::train
