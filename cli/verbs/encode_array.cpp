@@ -240,7 +240,7 @@ std::vector<Estimate> expect(const Job& job, const ArrayView& array, const Compr
   return out;
 }
 
-/// What codec stencil would have written under the same bound, where a codec that auto never takes was asked for. Of
+/// What codec stencil would have written under the same bound, where a codec with trained models was asked for. Of
 /// arrays above 64 MiB, about: the first 64 MiB stand for all.
 std::optional<std::uint64_t> stencil_bytes(const Job& job, const ArrayView& array, const CompressReport& made) {
   constexpr std::uint64_t kSampleBytes = UINT64_C(64) << 20;
