@@ -33,6 +33,7 @@ set(QUERN_MEDIUM_TESTS
   cli_files
   cli_levels
   cli_messages
+  cli_models
   cli_newcomer
   cli_readers
   cli_refusals
@@ -79,6 +80,7 @@ set(QUERN_MEDIUM_TESTS
   unit_lossless
   unit_metrics
   unit_moments
+  unit_autoencoder
   unit_surrogate
   unit_survey
   unit_tensor)
