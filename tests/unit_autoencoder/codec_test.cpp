@@ -68,7 +68,7 @@ StatusCode decoded(const Vector<std::uint8_t>& stream, const Registry& registry,
 
 TEST(Autoencoder, EveryDataAndBoundUnderEveryModel_KeepsItsPromises) {
   const Models models;
-  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i16, DType::u32})
+  for (const DType dtype : {DType::bf16, DType::f32, DType::f64, DType::i16})
     for (const Shape& shape : {shape_of({1, 1}), shape_of({37, 50}), shape_of({9, 17, 19}), shape_of({2, 3, 8, 11})})
       for (const Data data : testing::all_data()) {
         const OwnedArray array = testing::make_array(dtype, shape, data);
