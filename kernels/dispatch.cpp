@@ -6,6 +6,7 @@
 #include "kernels/network/cpu/products.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/adam.h"
+#include "kernels/tensor/cpu/at_rest.h"
 #include "kernels/tensor/cpu/bound_check.h"
 #include "kernels/tensor/cpu/bounds.h"
 #include "kernels/tensor/cpu/logs.h"
@@ -94,6 +95,7 @@ IsaLevel best_isa() {
 }
 
 QUERN_DEFINE_DISPATCH(AdamKernels, adam_kernels)
+QUERN_DEFINE_DISPATCH(AtRestKernels, at_rest_kernels)
 QUERN_DEFINE_DISPATCH(BoundCheckKernels, bound_check_kernels)
 QUERN_DEFINE_DISPATCH(InterpKernels, interp_kernels)
 QUERN_DEFINE_DISPATCH(LorenzoKernels, lorenzo_kernels)

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tests/quality/resume.h"
+#include "tests/quality/at_rest.h"
 
 namespace {
 
@@ -45,6 +45,24 @@ void print_markdown(double beta2, const QualityTable& table) {
                 row.within() ? "yes" : "no");
 }
 
+void print_at_rest(double beta2, bool end_rate, bool json) {
+  const auto rows = quern::testing::measure_at_rest(beta2, end_rate);
+  const char* const rate = end_rate ? "3e-5" : "scheduled";
+  if (!json)
+    std::printf(
+        "\nMoments coded at each of 250 steps, beta2 %g, rate %s. Differences in 1e-4 nats.\n\n"
+        "| codes | first 50 steps | late | blocks beside slots |\n|---|---|---|---|\n",
+        beta2, rate);
+  for (const quern::testing::AtRestRow& row : rows) {
+    const char* const format = json ? "{\"at_rest\":\"%s\",\"first_50\":%.3e,\"late\":%.3e,\"beside_share\":%.3f,"
+                                      "\"beta2\":%g,\"rate\":\"%s\"}\n"
+                                    : "| %s | %+.2f | %+.2f | %.3f |\n";
+    const double unit = json ? 1 : 1e4;
+    std::printf(format, row.name.c_str(), row.first_mean * unit, row.late_mean * unit, row.exceptional_share, beta2,
+                rate);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -52,6 +70,7 @@ int main(int argc, char** argv) {
   for (const double beta2 : {0.999, 0.95}) {
     const QualityTable table = quern::testing::measure_quality(beta2);
     json ? print_json(beta2, table) : print_markdown(beta2, table);
+    for (const bool end_rate : {false, true}) print_at_rest(beta2, end_rate, json);
   }
   return 0;
 }

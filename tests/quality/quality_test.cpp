@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "tests/quality/resume.h"
+#include "tests/quality/at_rest.h"
 #include "tests/support/instrumented.h"
 
 namespace quern::testing {
@@ -27,6 +27,19 @@ TEST_P(Quality, Resume_FromEveryPreset_StaysWithinItsLimitAndControlsDoNot) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Beta2, Quality, ::testing::Values(0.999, 0.95));
+
+TEST(Quality, MomentsAtRest_CodedAtEveryStep_StayNearBinary32AndNearestRoundingDoesNot) {
+  if (kInstrumented) GTEST_SKIP() << "the arithmetic is the release build's matter";
+  const std::vector<AtRestRow> rows = measure_at_rest(0.999, false);
+  ASSERT_EQ(rows.size(), 5u);
+  const double eight = std::abs(rows[0].late_mean);
+  EXPECT_LT(eight, kAtRestLimit);
+  EXPECT_LT(std::abs(rows[1].late_mean), kAtRestLimit) << "coarsest steps of 8 bits";
+  EXPECT_LT(std::abs(rows[2].late_mean), 3 * kAtRestLimit) << "4 bits";
+  EXPECT_LE(eight, std::abs(rows[3].late_mean)) << "the maps of 4-bit optimizers";
+  EXPECT_GT(std::abs(rows[4].late_mean), 3 * kAtRestLimit) << "rounding to nearest must harm";
+  EXPECT_LT(rows[2].exceptional_share, 0.1) << "codes of 4 bits must hold nearly all blocks";
+}
 
 bool same_state(const TrainState& a, const TrainState& b) {
   for (std::size_t i = 0; i < kTensors; ++i) {

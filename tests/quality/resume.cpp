@@ -13,7 +13,7 @@ constexpr std::uint64_t kTrainedSteps = 600;
 constexpr std::size_t kResumedSteps = 250;
 constexpr std::size_t kFirst = 50;
 constexpr std::size_t kLate = 100;
-constexpr double kEndRate = 3e-5;
+constexpr double kEndRate = kEndOfTrainingRate;
 
 Bytes bytes_of(const std::vector<float>& values) {
   Bytes bytes(values.size() * 4);

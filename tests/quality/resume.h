@@ -10,6 +10,8 @@
 
 namespace quern::testing {
 
+inline constexpr double kEndOfTrainingRate = 3e-5;
+
 /// Codes a state and puts what comes back in its place.
 using StateCoder = std::function<void(TrainState&)>;
 
