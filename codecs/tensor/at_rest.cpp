@@ -1,6 +1,7 @@
 // Tiles as tasks; what lies beside the slots is put together in the order of the tiles.
 #include "codecs/tensor/at_rest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -78,52 +79,70 @@ AtRestTile AtRestMoments::tile(std::size_t index, std::size_t beside_at) const {
   return tile;
 }
 
+Result<std::pair<std::size_t, std::size_t>> AtRestMoments::tiles_of(std::uint64_t begin, std::uint64_t count) const {
+  const std::uint64_t end = begin + count;
+  if (begin % kAtRestTile != 0 || begin > values_ || count > values_ - begin ||
+      (end % kAtRestTile != 0 && end != values_))
+    return Status(StatusCode::invalid_argument, "moments at rest: values {0} to {1} are no whole tiles of 16384",
+                  static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
+  const auto first = static_cast<std::size_t>(begin / kAtRestTile);
+  return std::pair(first, first + static_cast<std::size_t>((count + kAtRestTile - 1) / kAtRestTile));
+}
+
+/// Where each tile's bytes beside the slots begin, and where the last end.
+Vector<std::size_t> AtRestMoments::beside_begins() const {
+  Vector<std::size_t> begins(tiles() + 1);
+  for (std::size_t t = 0; t < tiles(); ++t) begins[t + 1] = begins[t] + sizes()[t];
+  return begins;
+}
+
 /// Calls encode(tile, its first value, room) for each tile; the call returns the bytes that it wrote to the room.
 template <class Encode>
-Status AtRestMoments::for_tiles(TaskRunner& runner, const Encode& encode) {
-  Vector<std::size_t> begins(tiles());
-  Vector<Vector<std::uint8_t>> made(tiles());
-  std::size_t at = 0;
-  for (std::size_t t = 0; t < tiles(); ++t) {
-    begins[t] = at;
-    at += sizes()[t];
-  }
+Status AtRestMoments::for_tiles(std::size_t first, std::size_t end, TaskRunner& runner, const Encode& encode) {
+  const Vector<std::size_t> begins = beside_begins();
+  Vector<Vector<std::uint8_t>> made(end - first);
   BufferPool pool(kMostBeside);
-  QUERN_RETURN_IF_ERROR(run_tasks(runner, tiles(), [&](std::size_t t) -> Status {
+  QUERN_RETURN_IF_ERROR(run_tasks(runner, end - first, [&](std::size_t i) -> Status {
+    const std::size_t t = first + i;
     QUERN_ASSIGN_OR_RETURN(auto room, pool.lend());
     std::uint8_t* const to = room.span().data();
     const std::size_t written = encode(tile(t, begins[t]), t * kAtRestTile, to);
-    made[t].assign(to, to + written);
+    made[i].assign(to, to + written);
     sizes()[t] = static_cast<std::uint32_t>(written);
     return {};
   }));
-  at = 0;
-  for (const auto& part : made) at += part.size();
-  beside_.clear();
-  beside_.reserve(at);
-  for (const auto& part : made) beside_.insert(beside_.end(), part.begin(), part.end());
+  if (beside_.empty() && std::all_of(made.begin(), made.end(), [](const auto& part) { return part.empty(); }))
+    return {};
+  std::size_t bytes = begins[first] + (beside_.size() - begins[end]);
+  for (const auto& part : made) bytes += part.size();
+  Vector<std::uint8_t> all;
+  all.reserve(bytes);
+  const auto old = [&](std::size_t at) { return beside_.begin() + static_cast<std::ptrdiff_t>(at); };
+  all.insert(all.end(), beside_.begin(), old(begins[first]));
+  for (const auto& part : made) all.insert(all.end(), part.begin(), part.end());
+  all.insert(all.end(), old(begins[end]), beside_.end());
+  beside_ = std::move(all);
   return {};
 }
 
-Status AtRestMoments::encode(std::uint64_t seed, std::uint64_t step, const float* first, const float* second,
-                             TaskRunner& runner) {
+Status AtRestMoments::encode_part(std::uint64_t seed, std::uint64_t step, std::uint64_t begin, std::uint64_t count,
+                                  const float* first, const float* second, TaskRunner& runner) {
+  QUERN_ASSIGN_OR_RETURN(const auto range, tiles_of(begin, count));
   const AtRestStep how{form_, key_of(seed, step), {}};
   const AtRestKernels& kernels = best_kernels();
-  return for_tiles(runner, [&](const AtRestTile& tile, std::size_t begin, std::uint8_t* room) {
-    return kernels.encode(how, tile, first + begin, second + begin, room);
+  return for_tiles(range.first, range.second, runner, [&](const AtRestTile& tile, std::size_t at, std::uint8_t* room) {
+    return kernels.encode(how, tile, first + (at - begin), second + (at - begin), room);
   });
 }
 
-Status AtRestMoments::decode(float* first, float* second, TaskRunner& runner) const {
-  Vector<std::size_t> begins(tiles());
-  std::size_t at = 0;
-  for (std::size_t t = 0; t < tiles(); ++t) {
-    begins[t] = at;
-    at += sizes()[t];
-  }
+Status AtRestMoments::decode_part(std::uint64_t begin, std::uint64_t count, float* first, float* second,
+                                  TaskRunner& runner) const {
+  QUERN_ASSIGN_OR_RETURN(const auto range, tiles_of(begin, count));
+  const Vector<std::size_t> begins = beside_begins();
   const AtRestKernels& kernels = best_kernels();
-  return run_tasks(runner, tiles(), [&](std::size_t t) -> Status {
-    kernels.decode(form_, tile(t, begins[t]), first + t * kAtRestTile, second + t * kAtRestTile);
+  return run_tasks(runner, range.second - range.first, [&](std::size_t i) -> Status {
+    const std::size_t t = range.first + i;
+    kernels.decode(form_, tile(t, begins[t]), first + i * kAtRestTile, second + i * kAtRestTile);
     return {};
   });
 }
@@ -134,7 +153,7 @@ Status AtRestMoments::step(std::uint64_t seed, std::uint64_t step, const kernels
     return Status(StatusCode::unsupported, "moments at rest: gradients are bfloat16 or binary32");
   const AtRestStep how{form_, key_of(seed, step), rule};
   const AtRestKernels& kernels = best_kernels();
-  return for_tiles(runner, [&](const AtRestTile& tile, std::size_t begin, std::uint8_t* room) {
+  return for_tiles(0, tiles(), runner, [&](const AtRestTile& tile, std::size_t begin, std::uint8_t* room) {
     std::uint16_t* const copied = copy == nullptr ? nullptr : copy + begin;
     if (gradient.type == ElementType::f32)
       return kernels.step_f32(how, tile, static_cast<const float*>(gradient.values) + begin, weight + begin, copied,
@@ -144,12 +163,13 @@ Status AtRestMoments::step(std::uint64_t seed, std::uint64_t step, const kernels
   });
 }
 
-Result<std::span<std::uint8_t>> AtRestMoments::beside_room() {
+Result<std::span<std::uint8_t>> AtRestMoments::beside_room(std::uint64_t stored_bytes) {
   std::uint64_t bytes = 0;
-  for (std::size_t t = 0; t < tiles(); ++t) {
-    if (sizes()[t] > kMostBeside) return Status(StatusCode::corrupt, "moments at rest: a tile is too large");
-    bytes += sizes()[t];
-  }
+  for (std::size_t t = 0; t < tiles(); ++t) bytes += sizes()[t];
+  if (bytes != stored_bytes || bytes > std::uint64_t{blocks()} * kernels::kAtRestRawBytes)
+    return Status(StatusCode::corrupt, "moments at rest: {0} bytes lie beside the slots, not {1}",
+                  static_cast<std::int64_t>(stored_bytes), static_cast<std::int64_t>(bytes));
+  beside_ = {};
   beside_.resize(static_cast<std::size_t>(bytes));
   return std::span<std::uint8_t>(beside_);
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <quern/execution.h>
 #include <quern/memory.h>
@@ -41,9 +42,17 @@ class AtRestMoments {
   std::uint64_t bytes() const { return fixed_.size() + beside_.size(); }
 
   /// Takes moments, as rounded by the hashes of (seed, step). Arrays of values() elements.
-  Status encode(std::uint64_t seed, std::uint64_t step, const float* first, const float* second, TaskRunner& runner);
+  Status encode(std::uint64_t seed, std::uint64_t step, const float* first, const float* second, TaskRunner& runner) {
+    return encode_part(seed, step, 0, values_, first, second, runner);
+  }
+  /// The same for `count` values from `begin` on, whole tiles up to the last; arrays of `count` elements.
+  Status encode_part(std::uint64_t seed, std::uint64_t step, std::uint64_t begin, std::uint64_t count,
+                     const float* first, const float* second, TaskRunner& runner);
   /// Gives both moments back.
-  Status decode(float* first, float* second, TaskRunner& runner) const;
+  Status decode(float* first, float* second, TaskRunner& runner) const {
+    return decode_part(0, values_, first, second, runner);
+  }
+  Status decode_part(std::uint64_t begin, std::uint64_t count, float* first, float* second, TaskRunner& runner) const;
   /// Decodes, takes a step of Adam and encodes, tile after tile. `copy`: nullptr, or gets the weights in bfloat16. After
   /// a failure (no memory) weights and moments are of no use.
   Status step(std::uint64_t seed, std::uint64_t step, const kernels::AdamRule& rule, const AtRestGradient& gradient,
@@ -53,10 +62,12 @@ class AtRestMoments {
   /// memory are the bytes in files.
   std::span<const std::uint8_t> fixed_part() const { return {fixed_.data(), fixed_.size()}; }
   std::span<const std::uint8_t> beside_part() const { return beside_; }
-  /// To read a stored form: fill the fixed part, ask for room, fill that, accept. `corrupt` when sizes and headers do
-  /// not fit each other; every other content decodes to some values.
+  /// To read a stored form: fill the fixed part, ask for room for the bytes that are stored beside it, fill that, accept.
+  /// `corrupt` when sizes and headers do not fit each other; every other content decodes to some values.
   std::span<std::uint8_t> fixed_room() { return fixed_.span(); }
-  Result<std::span<std::uint8_t>> beside_room();
+  /// The range begins at another value from now on.
+  void set_first_value(std::uint64_t first_value) { first_block_ = first_value / kernels::kAtRestBlock; }
+  Result<std::span<std::uint8_t>> beside_room(std::uint64_t stored_bytes);
   Status accept();
 
   /// Blocks that did not fit codes of the form's width.
@@ -72,8 +83,11 @@ class AtRestMoments {
   std::uint32_t* sizes() const;    // of what lies beside the slots, for each tile
   std::uint32_t* headers() const;  // for each block
   kernels::AtRestTile tile(std::size_t index, std::size_t beside_at) const;
+  /// Tiles from the one of value `begin` to the one of the last of `count` values.
+  Result<std::pair<std::size_t, std::size_t>> tiles_of(std::uint64_t begin, std::uint64_t count) const;
+  Vector<std::size_t> beside_begins() const;
   template <class Encode>
-  Status for_tiles(TaskRunner& runner, const Encode& encode);
+  Status for_tiles(std::size_t first, std::size_t end, TaskRunner& runner, const Encode& encode);
 
   std::uint64_t values_ = 0;
   std::uint64_t first_block_ = 0;

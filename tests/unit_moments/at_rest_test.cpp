@@ -241,7 +241,7 @@ TEST(AtRest, StoredForm_ReadBack_IsTheSameState) {
     ASSERT_TRUE(moments.encode(1, 1, values.first.data(), values.second.data(), runner).ok());
     AtRestMoments back = AtRestMoments::make(20000, 256, {4, true}).value();
     std::memcpy(back.fixed_room().data(), moments.fixed_part().data(), moments.fixed_part().size());
-    const auto room = back.beside_room();
+    const auto room = back.beside_room(moments.beside_part().size());
     ASSERT_TRUE(room.ok());
     ASSERT_EQ(room.value().size(), moments.beside_part().size());
     if (!room.value().empty()) std::memcpy(room.value().data(), moments.beside_part().data(), room.value().size());
@@ -261,7 +261,7 @@ TEST(AtRest, StoredForm_AnyBytes_AreRefusedOrDecode) {
     // Half of the runs: sizes that may be true.
     if (run % 2 == 0) words[0] = static_cast<std::uint32_t>(random() % 5 * 512);
     words[1 + random() % 4] ^= 1u << random() % 32;
-    const auto room = moments.beside_room();
+    const auto room = moments.beside_room(words[0]);
     if (!room.ok()) continue;
     for (std::uint8_t& byte : room.value()) byte = static_cast<std::uint8_t>(random());
     if (!moments.accept().ok()) continue;

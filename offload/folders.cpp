@@ -1,0 +1,76 @@
+#include "offload/folders.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "storage/publish_file.h"
+
+namespace quern::offload {
+
+Folder::Folder(storage::FileSystem& files, FolderOptions options, bool own_threads)
+    : files_(files), options_(std::move(options)), reader_(own_threads), writer_(own_threads) {}
+
+Status Folder::take(storage::Report& report) {
+  QUERN_RETURN_IF_ERROR(storage::make_with_parents(files_, options_.path, report));
+  const String parent = storage::parent_of(options_.path);
+  if (const Status synced = files_.sync_folder(parent); !synced.ok())
+    return storage::fail_file(report, parent, "sync it", synced);
+  const String name = file("lock");
+  auto lock = files_.lock(name, storage::LockKind::exclusive, false);
+  if (!lock.ok() && storage::is_busy(lock.status()))
+    return storage::fail(report, StatusCode::invalid_argument,
+                         storage::join({options_.path,
+                                        ": another optimizer holds this folder. Give each process a "
+                                        "folder of its own, or wait until the other one has ended"}));
+  if (!lock.ok()) return storage::fail_file(report, name, "lock it", lock.status());
+  held_ = std::move(lock).value();
+  return {};
+}
+
+Result<std::unique_ptr<storage::FileLock>> Folder::wait_for_turn(storage::Report& report) {
+  if (options_.turn_file.empty()) return std::unique_ptr<storage::FileLock>();
+  auto lock = files_.lock(options_.turn_file, storage::LockKind::exclusive, true);
+  if (!lock.ok()) return storage::fail_file(report, options_.turn_file, "lock it", lock.status());
+  return std::move(lock).value();
+}
+
+double Folder::now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void Folder::add(bool writes, std::uint64_t bytes, double seconds) {
+  const std::lock_guard lock(mutex_);
+  (writes ? use_.bytes_written : use_.bytes_read) += bytes;
+  (writes ? write_rate_ : read_rate_).add(bytes, seconds);
+}
+
+FolderUse Folder::use() const {
+  const std::lock_guard lock(mutex_);
+  FolderUse use = use_;
+  use.read_rate = read_rate_.per_second();
+  use.write_rate = write_rate_.per_second();
+  return use;
+}
+
+double Folder::rate() const {
+  const FolderUse use = this->use();
+  return std::min(use.read_rate, use.write_rate);
+}
+
+Spread::Spread(std::span<const std::unique_ptr<Folder>> folders) : bytes_(folders.size()) {
+  for (const auto& folder : folders) rates_.push_back(folder->rate());
+  if (std::any_of(rates_.begin(), rates_.end(), [](double rate) { return rate <= 0; }))
+    std::fill(rates_.begin(), rates_.end(), 1);
+}
+
+std::uint32_t Spread::place(std::uint64_t bytes) {
+  std::size_t best = 0;
+  for (std::size_t f = 1; f < rates_.size(); ++f)
+    if ((bytes_[f] + static_cast<double>(bytes)) / rates_[f] <
+        (bytes_[best] + static_cast<double>(bytes)) / rates_[best])
+      best = f;
+  bytes_[best] += static_cast<double>(bytes);
+  return static_cast<std::uint32_t>(best);
+}
+
+}  // namespace quern::offload

@@ -1,0 +1,91 @@
+// The folders that a state is spread over: who may use them, how fast they are, what goes where.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "checkpoint/engine/rates.h"
+#include "offload/worker.h"
+#include "storage/file_system.h"
+#include "storage/report.h"
+
+namespace quern::offload {
+
+struct FolderOptions {
+  String path;
+  /// Processes that share a device name one file here, which is made when it is missing: they read and write one at a
+  /// time, which devices like better. A process that dies lets go of it. Empty: nobody waits for others.
+  String turn_file;
+};
+
+/// What a folder did, in all.
+struct FolderUse {
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  double read_rate = 0;  ///< bytes a second of late; 0: not known
+  double write_rate = 0;
+};
+
+class Folder {
+ public:
+  Folder(storage::FileSystem& files, FolderOptions options, bool own_threads);
+
+  /// Makes the folder and holds it until this object dies. Fails when another process holds it.
+  Status take(storage::Report& report);
+  const String& path() const { return options_.path; }
+  String file(std::string_view name) const { return storage::join({options_.path, "/", name}); }
+
+  /// One read at a time, one write at a time.
+  Worker& reader() { return reader_; }
+  Worker& writer() { return writer_; }
+  /// Runs `body`, which moves `bytes` bytes, in this process's turn, and measures it.
+  template <class Body>
+  Status read_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
+    return in_turn(false, bytes, report, body);
+  }
+  template <class Body>
+  Status write_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
+    return in_turn(true, bytes, report, body);
+  }
+  FolderUse use() const;
+  /// The slower of reading and writing, bytes a second; 0 while one of them is not known.
+  double rate() const;
+
+ private:
+  template <class Body>
+  Status in_turn(bool writes, std::uint64_t bytes, storage::Report& report, const Body& body) {
+    QUERN_ASSIGN_OR_RETURN(const auto turn, wait_for_turn(report));
+    const double begin = now();
+    QUERN_RETURN_IF_ERROR(body());
+    add(writes, bytes, now() - begin);
+    return {};
+  }
+  static double now();
+  Result<std::unique_ptr<storage::FileLock>> wait_for_turn(storage::Report& report);
+  void add(bool writes, std::uint64_t bytes, double seconds);
+
+  storage::FileSystem& files_;
+  FolderOptions options_;
+  std::unique_ptr<storage::FileLock> held_;
+  mutable std::mutex mutex_;
+  FolderUse use_;
+  checkpoint::MovingRate read_rate_;
+  checkpoint::MovingRate write_rate_;
+  Worker reader_;
+  Worker writer_;
+};
+
+/// Where subgroups of a pass are written: each goes where all that goes there would be done soonest, so that folders
+/// get bytes in proportion to their rates. Equal rates until all are known.
+class Spread {
+ public:
+  explicit Spread(std::span<const std::unique_ptr<Folder>> folders);
+  std::uint32_t place(std::uint64_t bytes);
+
+ private:
+  Vector<double> rates_;
+  Vector<double> bytes_;
+};
+
+}  // namespace quern::offload

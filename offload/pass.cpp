@@ -1,0 +1,278 @@
+// Slots: subgroups are read ahead into those that are free, updated in order, and written behind. Which slot is free:
+// one whose subgroup the pass has done with, the earliest first, so that those of the end stay for the next pass.
+#include "offload/pass.h"
+
+#include <algorithm>
+
+#include "storage/publish_file.h"
+
+namespace quern::offload {
+
+String Optimizer::path_of(std::size_t group, const StoredSubgroup& stored) const {
+  return folders_[stored.folder]->file(subgroup_file_name(group, stored.stamp));
+}
+
+/// A slot for the subgroup at position `wanted` while the one at `position` is next to be done; kNone when all are in
+/// use. The mutex is held.
+std::size_t Optimizer::find_slot(const Pass& pass, std::size_t position, std::size_t wanted) const {
+  std::size_t done = kNone;
+  std::size_t later = kNone;
+  std::size_t earliest = 0;
+  std::size_t latest = wanted;
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (slots_[s].state == SlotState::empty) return s;
+    if (slots_[s].state != SlotState::ready) continue;
+    const std::size_t at = pass.position[slots_[s].group];
+    if (at == kNone || at < position) {
+      const std::size_t rank = at == kNone ? 0 : at + 1;
+      if (done == kNone || rank < earliest) done = s, earliest = rank;
+    } else if (at > latest) {
+      later = s, latest = at;
+    }
+  }
+  return done != kNone ? done : later;
+}
+
+void Optimizer::empty_slot(std::size_t slot, bool frees) {
+  Slot& s = slots_[slot];
+  if (s.state != SlotState::empty) slot_of_[s.group] = kNone;
+  s.state = SlotState::empty;
+  s.changed = false;
+  s.status = {};
+  if (!frees) return;
+  s.data = {};
+  s.bytes = 0;
+}
+
+/// Memory of all slots; what the pass has done with goes while it is above the limit. The mutex is held.
+void Optimizer::count_memory(const Pass& pass, std::size_t position) {
+  usage_.memory_bytes = 0;
+  for (const Slot& slot : slots_) usage_.memory_bytes += slot.bytes;
+  usage_.most_memory_bytes = std::max(usage_.most_memory_bytes, usage_.memory_bytes);
+  if (!in_files() || options_.memory_limit == 0) return;
+  for (std::size_t s = 0; s < slots_.size() && usage_.memory_bytes > options_.memory_limit; ++s) {
+    Slot& slot = slots_[s];
+    const std::size_t at = slot.state == SlotState::ready ? pass.position[slot.group] : kNone;
+    const bool done =
+        slot.state == SlotState::empty || (slot.state == SlotState::ready && (at == kNone || at < position));
+    if (!done) continue;
+    usage_.memory_bytes -= slot.bytes;
+    empty_slot(s, true);
+  }
+}
+
+void Optimizer::settle(std::size_t slot, SlotState state, const Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    slots_[slot].state = status.ok() ? state : SlotState::failed;
+    slots_[slot].status = status;
+    slots_[slot].bytes = slots_[slot].data.bytes();
+  }
+  changed_.notify_all();
+}
+
+/// Runs a job whose only outcome is a status.
+template <class Body>
+static Status guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "out of memory");
+  }
+}
+
+void Optimizer::begin_read(std::size_t slot) {
+  const std::size_t group = slots_[slot].group;
+  const StoredSubgroup stored = manifest_.groups[group];
+  Folder& folder = *folders_[stored.folder];
+  folder.reader().post([this, slot, group, stored, &folder] {
+    Slot& s = slots_[slot];
+    s.report = {};
+    settle(slot, SlotState::ready, guarded([&] {
+             QUERN_RETURN_IF_ERROR(s.data.fit(groups_[group], options_.form));
+             const std::uint64_t bytes = plain_bytes(groups_[group].values, options_.form) + stored.beside_bytes;
+             return folder.read_in_turn(bytes, s.report, [&] {
+               return read_subgroup(files_, path_of(group, stored), stored, s.data, s.report);
+             });
+           }));
+  });
+}
+
+void Optimizer::begin_write(Pass& pass, std::size_t slot) {
+  const std::size_t group = slots_[slot].group;
+  StoredSubgroup& stored = pass.next.groups[group];
+  stored.folder = pass.spread->place(slots_[slot].data.bytes());
+  stored.stamp = pass.next.stamp;
+  {
+    const std::lock_guard lock(mutex_);
+    slots_[slot].state = SlotState::writing;
+  }
+  Folder& folder = *folders_[stored.folder];
+  folder.writer().post([this, slot, group, &stored, &folder] {
+    Slot& s = slots_[slot];
+    s.report = {};
+    settle(slot, SlotState::ready, guarded([&] {
+             return folder.write_in_turn(s.data.bytes(), s.report, [&] {
+               return write_subgroup(files_, path_of(group, stored), s.data, options_.durable, stored, s.report);
+             });
+           }));
+  });
+}
+
+/// Gives slots to the subgroups from `position` on, as far as there are any.
+void Optimizer::read_ahead(const Pass& pass, std::size_t position) {
+  for (std::size_t q = position; q < pass.order.size(); ++q) {
+    const std::size_t group = pass.order[q];
+    std::size_t slot = kNone;
+    {
+      const std::lock_guard lock(mutex_);
+      if (slot_of_[group] != kNone) continue;
+      if (q > position) {
+        // Memory that slots will take counts before it is taken.
+        std::uint64_t bytes = plain_bytes(groups_[group].values, options_.form);
+        for (const Slot& s : slots_) bytes += s.bytes;
+        slot = find_slot(pass, position, q);
+        if (slot != kNone) bytes -= slots_[slot].bytes;
+        if (!pass.reads || (options_.memory_limit != 0 && bytes > options_.memory_limit)) return;
+      } else {
+        slot = find_slot(pass, position, q);
+      }
+      if (slot == kNone) return;
+      empty_slot(slot, false);
+      slot_of_[group] = slot;
+      slots_[slot].group = group;
+      slots_[slot].state = SlotState::loading;
+      slots_[slot].bytes = std::max(slots_[slot].bytes, plain_bytes(groups_[group].values, options_.form));
+    }
+    if (pass.reads)
+      begin_read(slot);
+    else
+      settle(slot, SlotState::ready, guarded([&] { return slots_[slot].data.fit(groups_[group], options_.form); }));
+  }
+}
+
+Status Optimizer::first_failure(storage::Report& report) {
+  const std::lock_guard lock(mutex_);
+  for (Slot& slot : slots_)
+    if (slot.state == SlotState::failed) {
+      report.problem = slot.report.problem;
+      return slot.status;
+    }
+  return {};
+}
+
+/// Waits until the subgroup at a position is in memory.
+Status Optimizer::wait_for_subgroup(Pass& pass, std::size_t position, storage::Report& report) {
+  const std::size_t group = pass.order[position];
+  for (;;) {
+    read_ahead(pass, position);
+    {
+      std::unique_lock lock(mutex_);
+      const auto settled = [&] {
+        const bool failed =
+            std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::failed; });
+        if (failed) return true;
+        const std::size_t slot = slot_of_[group];
+        return slot == kNone ? find_slot(pass, position, position) != kNone : slots_[slot].state == SlotState::ready;
+      };
+      changed_.wait(lock, settled);
+    }
+    QUERN_RETURN_IF_ERROR(first_failure(report));
+    const std::lock_guard lock(mutex_);
+    if (slot_of_[group] != kNone && slots_[slot_of_[group]].state == SlotState::ready) return {};
+  }
+}
+
+Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
+  if (pass.writes) {
+    pass.next = manifest_;
+    pass.next.stamp = ++last_stamp_;
+    pass.next.groups.resize(groups_.size());
+    pass.spread.emplace(std::span<const std::unique_ptr<Folder>>(folders_));
+  }
+  pass.position.assign(groups_.size(), kNone);
+  for (std::size_t p = 0; p < pass.order.size(); ++p) {
+    pass.position[pass.order[p]] = p;
+    if (pass.reads && slot_of_[pass.order[p]] != kNone) ++usage_.cached_reads;
+  }
+  const Status status = guarded([&]() -> Status {
+    for (std::size_t p = 0; p < pass.order.size(); ++p) {
+      QUERN_RETURN_IF_ERROR(wait_for_subgroup(pass, p, report));
+      const std::size_t slot = slot_of_[pass.order[p]];
+      slots_[slot].changed = slots_[slot].changed || pass.writes;
+      QUERN_RETURN_IF_ERROR(pass.body(slots_[slot].data, groups_[pass.order[p]]));
+      {
+        const std::lock_guard lock(mutex_);
+        slots_[slot].bytes = slots_[slot].data.bytes();
+        count_memory(pass, p);
+      }
+      if (pass.writes && in_files()) begin_write(pass, slot);
+    }
+    return {};
+  });
+  // Whatever happened: nobody uses a slot any more once this returns.
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      return std::none_of(slots_.begin(), slots_.end(),
+                          [](const Slot& s) { return s.state == SlotState::loading || s.state == SlotState::writing; });
+    });
+  }
+  return status.ok() ? first_failure(report) : status;
+}
+
+void Optimizer::drop_changes(const Pass& pass) {
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (!slots_[s].changed && slots_[s].state != SlotState::failed) continue;
+    if (slots_[s].changed && !in_files()) broken_ = true;
+    // What a read left half filled is of no use to anybody.
+    empty_slot(s, slots_[s].state == SlotState::failed);
+  }
+  if (!pass.writes || !in_files()) return;
+  for (std::size_t g = 0; g < pass.next.groups.size(); ++g)
+    if (pass.next.groups[g].stamp == pass.next.stamp) (void)files_.remove(path_of(g, pass.next.groups[g]));
+}
+
+Status Optimizer::publish(const Manifest& next, storage::Report& report) {
+  if (options_.durable)
+    for (const auto& folder : folders_)
+      if (const Status synced = files_.sync_folder(folder->path()); !synced.ok())
+        return storage::fail_file(report, folder->path(), "sync it", synced);
+  const Folder& first = *folders_.front();
+  const String temporary = first.file("state.new");
+  (void)files_.remove(temporary);
+  return storage::publish_file(files_, temporary, first.file("state"), first.path(), write_manifest(next), report);
+}
+
+Status Optimizer::finish_pass(Pass& pass, Status status, storage::Report& report) {
+  if (status.ok() && pass.writes && in_files()) {
+    status = publish(pass.next, report);
+    if (!status.ok()) {
+      // The new manifest may be in place all the same: then its files must stay, and so must the old ones.
+      const auto bytes = storage::read_file(files_, folders_.front()->file("state"), kMostManifestBytes);
+      const bool old =
+          bytes.ok() ? *bytes == write_manifest(manifest_) : !loaded_ && storage::is_missing(bytes.status());
+      broken_ = !old;
+      if (broken_) return status;
+    }
+  }
+  if (!status.ok()) {
+    drop_changes(pass);
+    return status;
+  }
+  if (!pass.writes) return {};
+  std::swap(manifest_, pass.next);
+  loaded_ = true;
+  for (Slot& slot : slots_) slot.changed = false;
+  forward_ = !forward_;
+  if (!in_files()) return {};
+  for (std::size_t g = 0; g < pass.next.groups.size(); ++g) {
+    if (pass.next.groups[g].stamp == 0) continue;  // there was none
+    const String path = path_of(g, pass.next.groups[g]);
+    const Status removed = files_.remove(path);
+    if (!removed.ok()) report.notes.push_back(storage::join({path, ": an old file could not be removed"}));
+  }
+  return {};
+}
+
+}  // namespace quern::offload

@@ -1,0 +1,38 @@
+// A subgroup in memory, and its file: the weights in binary32, then the moments as they lie in memory. No second
+// encoding takes place. A file is written once under a name of its own and never changed.
+#pragma once
+
+#include "codecs/tensor/at_rest.h"
+#include "offload/layout.h"
+#include "offload/manifest.h"
+#include "storage/file_system.h"
+#include "storage/report.h"
+
+namespace quern::offload {
+
+struct SubgroupData {
+  AlignedBuffer weights;
+  codec::tensor::AtRestMoments moments;
+
+  /// Makes room for that subgroup, with what is there where it fits; moments are then zeros or anything.
+  Status fit(const Subgroup& group, const codec::tensor::AtRestForm& form);
+  float* weight() { return reinterpret_cast<float*>(weights.data()); }
+  std::uint64_t bytes() const { return weights.size() + moments.bytes(); }
+};
+
+/// Bytes of a subgroup without what its moments keep beside their slots.
+std::uint64_t plain_bytes(std::uint64_t values, const codec::tensor::AtRestForm& form);
+
+/// "gNUMBER-STAMP".
+String subgroup_file_name(std::size_t number, std::uint64_t stamp);
+bool is_subgroup_file_name(std::string_view name);
+
+/// Reads a file into `data`, which fits the subgroup. `checksum_mismatch` when it is not what was written.
+Status read_subgroup(storage::FileSystem& files, const String& path, const StoredSubgroup& stored, SubgroupData& data,
+                     storage::Report& report);
+/// Writes a new file, synced when that is asked for, and fills in size and hash. A file of that name that an earlier
+/// pass left is replaced. Nothing is left after a failure, if the disk allows it.
+Status write_subgroup(storage::FileSystem& files, const String& path, const SubgroupData& data, bool synced,
+                      StoredSubgroup& stored, storage::Report& report);
+
+}  // namespace quern::offload

@@ -1,0 +1,120 @@
+// Layout, manifest, and where subgroups go.
+#include <gtest/gtest.h>
+
+#include "offload/folders.h"
+#include "offload/layout.h"
+#include "offload/manifest.h"
+#include "tests/faults/simulated_disk.h"
+
+namespace quern::testing {
+namespace {
+
+using namespace offload;
+
+Manifest small_manifest() {
+  Manifest manifest;
+  for (const std::uint64_t values : {40000u, 0u, 100u}) manifest.region_values.push_back(values);
+  manifest.subgroup_values = 16384;
+  manifest.form = {4, false};
+  manifest.seed = 99;
+  manifest.step = 12;
+  manifest.stamp = 300;
+  manifest.folders = 2;
+  for (std::uint32_t g = 0; g < 4; ++g) manifest.groups.push_back({g % 2, 290 + g, g * 900, {g, 7}});
+  return manifest;
+}
+
+TEST(OffloadLayout, Regions_AreCutIntoSubgroupsThatBeginAtBlocks) {
+  const std::uint64_t regions[] = {40000, 0, 100, 16384};
+  const auto groups = cut_subgroups(regions, 16384);
+  ASSERT_TRUE(groups.ok());
+  ASSERT_EQ(groups->size(), 5u);
+  std::uint64_t values = 0;
+  for (const Subgroup& group : *groups) {
+    EXPECT_EQ(group.first_value % kernels::kAtRestBlock, 0u);
+    values += group.values;
+  }
+  EXPECT_EQ(values, 56484u);
+  EXPECT_EQ((*groups)[2].values, 40000u - 32768);
+  EXPECT_EQ((*groups)[3].region, 2u);
+  EXPECT_EQ((*groups)[3].first_value, 40192u);
+  for (const std::uint64_t size : {UINT64_C(0), UINT64_C(100), UINT64_C(1) << 60})
+    EXPECT_FALSE(cut_subgroups(regions, size).ok());
+  const std::uint64_t huge[] = {UINT64_C(1) << 48, UINT64_C(1) << 48};
+  EXPECT_FALSE(cut_subgroups(huge, UINT64_C(1) << 40).ok());
+}
+
+TEST(OffloadManifest, WrittenAndRead_IsTheSame) {
+  const Manifest manifest = small_manifest();
+  const auto bytes = write_manifest(manifest);
+  const auto back = parse_manifest(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_EQ(write_manifest(*back), bytes);
+  EXPECT_EQ(back->groups[3].hash.high, 3u);
+  EXPECT_EQ(back->form.bits, 4u);
+  EXPECT_FALSE(back->form.finest);
+}
+
+TEST(OffloadManifest, EveryFlippedBitAndEveryCut_IsRefused) {
+  auto bytes = write_manifest(small_manifest());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(parse_manifest(std::span(bytes).first(size)).ok()) << size;
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    EXPECT_FALSE(parse_manifest(bytes).ok()) << bit;
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+  }
+}
+
+TEST(OffloadManifest, AnythingUnderATrueSeal_IsAnswered) {
+  // Damage that the seal does not show, as somebody with bad intentions would write it.
+  const auto good = write_manifest(small_manifest());
+  std::mt19937 random(3);
+  for (int run = 0; run < 20000; ++run) {
+    auto bytes = good;
+    bytes.resize(bytes.size() - 16);
+    for (unsigned k = 0; k <= random() % 3; ++k)
+      bytes[8 + random() % (bytes.size() - 8)] = static_cast<std::uint8_t>(random());
+    const auto hash = storage::content_hash(bytes);
+    for (const std::uint64_t half : {hash.low, hash.high})
+      for (int b = 0; b < 8; ++b) bytes.push_back(static_cast<std::uint8_t>(half >> (8 * b)));
+    const auto parsed = parse_manifest(bytes);
+    if (!parsed.ok()) continue;
+    EXPECT_EQ(parsed->groups.size(), cut_subgroups(parsed->region_values, parsed->subgroup_values)->size());
+    for (const auto& group : parsed->groups) EXPECT_LT(group.folder, parsed->folders);
+  }
+}
+
+TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
+  SimulatedDisk disk;
+  std::vector<std::unique_ptr<Folder>> folders;
+  for (const char* const name : {"a", "b"}) {
+    FolderOptions options;
+    options.path = name;
+    folders.push_back(std::make_unique<Folder>(disk, options, false));
+  }
+  Spread equal(folders);
+  std::size_t first = 0;
+  for (int i = 0; i < 100; ++i) first += equal.place(1000) == 0 ? 1 : 0;
+  EXPECT_EQ(first, 50u) << "nothing is known of them yet";
+  storage::Report report;
+  const auto lasts = [](int milliseconds) {
+    return [milliseconds] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+      return Status();
+    };
+  };
+  // a reads fast and writes at a fifth of b's rate.
+  ASSERT_TRUE(folders[0]->read_in_turn(1000000, report, lasts(5)).ok());
+  ASSERT_TRUE(folders[0]->write_in_turn(1000000, report, lasts(100)).ok());
+  ASSERT_TRUE(folders[1]->read_in_turn(1000000, report, lasts(20)).ok());
+  ASSERT_TRUE(folders[1]->write_in_turn(1000000, report, lasts(20)).ok());
+  Spread spread(folders);
+  first = 0;
+  for (int i = 0; i < 600; ++i) first += spread.place(1000) == 0 ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(first), 100, 40);
+  EXPECT_EQ(folders[0]->use().bytes_written, 1000000u);
+}
+
+}  // namespace
+}  // namespace quern::testing
