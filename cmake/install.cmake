@@ -71,6 +71,10 @@ install(FILES lidar/include/quern/lidar.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR
 configure_file(cmake/quern-lidar.pc.in ${package}/quern-lidar.pc @ONLY)
 install(FILES ${package}/quern-lidar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
+# Optimizer state outside of where training runs.
+install(TARGETS quern_offload_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT offload)
+install(FILES offload/include/quern/offload.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT offload)
+
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   if(TARGET quern_files)

@@ -1,4 +1,4 @@
-# libquern.so, libquern.a, libquern-lidar.so and libquern-checkpoint.so: what is installed. The first two are made of the very objects of the target `quern` and of the
+# libquern.so, libquern.a, libquern-lidar.so, libquern-offload.so and libquern-checkpoint.so: what is installed. The first two are made of the very objects of the target `quern` and of the
 # parts it links, so that nothing is compiled twice; the command and the tests go on linking `quern` itself.
 set(QUERN_HAVE_LIBRARY OFF)
 if(QUERN_SANITIZE OR QUERN_FUZZ)
@@ -84,6 +84,21 @@ target_link_options(quern_lidar_shared PRIVATE
 target_link_libraries(quern_lidar_shared PRIVATE quern_lidar)
 target_include_directories(quern_lidar_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lidar/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
+
+# libquern-offload.so: optimizer state behind <quern/offload.h>, whole in itself.
+target_compile_options(quern_offload_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+set(map ${PROJECT_SOURCE_DIR}/offload/capi/libquern-offload.map)
+add_library(quern_offload_shared SHARED $<TARGET_OBJECTS:quern_offload_capi>)
+set_target_properties(quern_offload_shared PROPERTIES
+  OUTPUT_NAME quern-offload EXPORT_NAME offload LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+  LINK_DEPENDS ${map})
+target_link_options(quern_offload_shared PRIVATE
+  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
+target_link_libraries(quern_offload_shared PRIVATE quern_offload)
+target_include_directories(quern_offload_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/offload/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
 
 # libquern-checkpoint.so: the store behind <quern/checkpoint.h>, whole in itself; whether it is there hangs on the build,
 # which what libquern.so exports must not (docs/adr/012-checkpoint-library.md).

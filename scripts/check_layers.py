@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = (".h", ".hpp", ".c", ".cc", ".cpp", ".cu", ".cuh")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<(quern/[^>]+)>)')
 # Where <quern/...> is looked for.
-PUBLIC = ("libcompress/include", "checkpoint/include", "lidar/include", "bindings/hdf5/include")
+PUBLIC = ("libcompress/include", "checkpoint/include", "lidar/include", "offload/include",
+          "bindings/hdf5/include")
 # Folders whose files include each other from there, too: a stand-in for a toolkit's own headers.
 OWN_ROOTS = ("tests/simt/include",)
 ANYTHING = "*"

@@ -45,7 +45,7 @@ def problems_of(arguments):
     problems = []
     header_name, map_name = " and ".join(map(os.path.basename, arguments.header)), arguments.map
     functions, symbols = set().union(*map(declared, arguments.header)), exported(arguments.nm, arguments.library)
-    if len(functions) < 10:
+    if len(functions) < 5:
         problems.append(f"only {len(functions)} declarations were found in {header_name}")
     for name in sorted(functions - symbols.keys()):
         problems.append(f"{name}: declared in {header_name} and not exported; add it to {map_name}")
