@@ -143,6 +143,7 @@ class Optimizer : public Allocated {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::uint64_t changes_ = 0;  ///< of slots, counted
   Vector<Slot> slots_;
   Vector<std::size_t> slot_of_;  ///< of each subgroup
   Usage usage_;

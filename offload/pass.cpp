@@ -67,6 +67,7 @@ void Optimizer::settle(std::size_t slot, SlotState state, const Status& status) 
     slots_[slot].state = status.ok() ? state : SlotState::failed;
     slots_[slot].status = status;
     slots_[slot].bytes = slots_[slot].data.bytes();
+    ++changes_;
   }
   changed_.notify_all();
 }
@@ -165,21 +166,18 @@ Status Optimizer::first_failure(storage::Report& report) {
 Status Optimizer::wait_for_subgroup(Pass& pass, std::size_t position, storage::Report& report) {
   const std::size_t group = pass.order[position];
   for (;;) {
-    read_ahead(pass, position);
+    std::uint64_t seen = 0;
     {
-      std::unique_lock lock(mutex_);
-      const auto settled = [&] {
-        const bool failed =
-            std::any_of(slots_.begin(), slots_.end(), [](const Slot& s) { return s.state == SlotState::failed; });
-        if (failed) return true;
-        const std::size_t slot = slot_of_[group];
-        return slot == kNone ? find_slot(pass, position, position) != kNone : slots_[slot].state == SlotState::ready;
-      };
-      changed_.wait(lock, settled);
+      const std::lock_guard lock(mutex_);
+      seen = changes_;
     }
+    read_ahead(pass, position);
     QUERN_RETURN_IF_ERROR(first_failure(report));
-    const std::lock_guard lock(mutex_);
-    if (slot_of_[group] != kNone && slots_[slot_of_[group]].state == SlotState::ready) return {};
+    std::unique_lock lock(mutex_);
+    const std::size_t slot = slot_of_[group];
+    if (slot != kNone && slots_[slot].state == SlotState::ready) return {};
+    // Whatever was read or written meanwhile may have made room to read further ahead.
+    changed_.wait(lock, [&] { return changes_ != seen; });
   }
 }
 

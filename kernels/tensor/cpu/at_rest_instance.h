@@ -185,6 +185,20 @@ struct AtRestInstance {
       body(block, begin, tile.values - begin < kN ? tile.values - begin : kN);
   }
 
+  /// Asks for what a block two further on needs: without that, memory waits while a block is coded.
+  template <class Gradient>
+  [[gnu::always_inline]] static void fetch_ahead(const std::uint8_t* slot, std::size_t slot_bytes,
+                                                 const Gradient* gradient, const float* weight,
+                                                 const std::uint16_t* copy) {
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kAhead = 2;
+    for (std::size_t i = 0; i < slot_bytes; i += kLine) __builtin_prefetch(slot + kAhead * slot_bytes + i, 1);
+    for (std::size_t i = 0; i < kN; i += kLine / sizeof(Gradient)) __builtin_prefetch(gradient + kAhead * kN + i);
+    for (std::size_t i = 0; i < kN; i += kLine / sizeof(float)) __builtin_prefetch(weight + kAhead * kN + i, 1);
+    if (copy == nullptr) return;
+    for (std::size_t i = 0; i < kN; i += kLine / sizeof(*copy)) __builtin_prefetch(copy + kAhead * kN + i, 1);
+  }
+
   static void copy_weights(const float* __restrict weight, std::size_t count, std::uint16_t* __restrict copy) {
     alignas(64) std::uint32_t halves[kN];
     for (std::size_t i = 0; i < count; ++i) halves[i] = float_to_bfloat(weight[i]);
@@ -200,6 +214,8 @@ struct AtRestInstance {
     for_blocks(tile, [&](std::size_t block, std::size_t begin, std::size_t count) {
       Moments moments;
       std::uint8_t* const slot = tile.slots + block * slot_bytes;
+      if (count == kN && begin + 3 * kN <= tile.values)
+        fetch_ahead(slot, slot_bytes, gradient + begin, weight + begin, copy == nullptr ? nullptr : copy + begin);
       from += decode_block(step.form, tile.headers[block], slot, from, moments);
       // Values that are not there keep the zeros that they decode to.
       Adam::template step<Gradient>(step.rule, gradient + begin, count, weight + begin, moments.first, moments.second);
