@@ -1,0 +1,1 @@
+"""What pyquern.offload is made of."""
