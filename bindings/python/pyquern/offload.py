@@ -89,7 +89,6 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
             raise ValueError("an offloaded optimizer gets all its parameters when it is made")
         super().add_param_group(param_group)
 
-    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
@@ -125,7 +124,7 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
     def state_dict(self) -> dict[str, Any]:
         """As of torch.optim.Adam, with the moments that the codes stand for; of bfloat16 parameters also "master", the
         weights in binary32."""
-        packed = super().state_dict()
+        packed: dict[str, Any] = super().state_dict()
         steps = self.info().step_count
         packed["state"] = {}
         for index, parameter in enumerate(self._parameters):
@@ -139,7 +138,6 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
             packed["state"][index] = state
         return packed
 
-    @torch.no_grad()
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """What state_dict() of this class, or of torch.optim.Adam or AdamW, gave. Load the model's parameters before: the
         weights in binary32 are "master" where it is there, else the parameters."""
@@ -196,14 +194,14 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
 
         self._opened().load(steps, source)
 
-    @torch.no_grad()
     def _give_weights(self) -> None:
         for index, parameter in enumerate(self._parameters):
             if not parameter.numel():
                 continue
             wide = torch.empty(parameter.shape, dtype=torch.float32)
             self._opened().read(index, 0, parameter.numel(), wide.data_ptr(), None, None)
-            parameter.copy_(wide)
+            with torch.no_grad():
+                parameter.copy_(wide)
 
     def _give_weights_if_possible(self) -> None:
         """After a failure: the parameters of the state before the step, where it can be read."""
