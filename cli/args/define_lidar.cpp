@@ -78,10 +78,15 @@ void define_decompress(CLI::App& verb, RawArgs& raw) {
 }
 
 void define_reading(CLI::App& verb, RawArgs& raw) {
-  CLI::App& info = add_verb(verb, raw, "info", "say what drives and bags hold, without decoding them", "DRIVE",
-                            "drives; bags of ROS 2");
+  CLI::App& info = add_verb(verb, raw, "info", "say what drives, bags and range images hold, without decoding them",
+                            "DRIVE", "drives; bags of ROS 2; range images, with --sensor");
+  add_images(info, raw);
   add_run(info, raw);
-  info.footer("Examples:\n  quern lidar info drive.qnl\n  quern lidar info -v drive.qnl\n");
+  info.footer(
+      "Examples:\n"
+      "  quern lidar info drive.qnl\n"
+      "  quern lidar info -v drive.qnl\n"
+      "  quern lidar info --sensor os1.json range.u32\n");
 
   CLI::App& verify =
       add_verb(verb, raw, "verify", "check a drive, and the bound against the original scans", "DRIVE", "a drive");

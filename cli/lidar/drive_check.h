@@ -14,6 +14,9 @@ struct DecodedFrames {
   std::uint64_t without_history = 0;  ///< frames that were not decoded, for a history predicted them
 };
 
+/// What the frames of the drive that begins with the bytes came from, in words; a damaged frame ends the list.
+std::string sources_of_drive(std::span<const std::uint8_t> stream, const RunArgs& run);
+
 /// Decodes every frame of the drive that begins with the bytes, up to the first that does not decode.
 DecodedFrames decode_frames(std::span<const std::uint8_t> stream, const RunArgs& run);
 

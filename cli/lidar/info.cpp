@@ -6,10 +6,10 @@
 
 #include "cli/args/values.h"
 #include "cli/files/file_names.h"
+#include "cli/lidar/drive_kinds.h"
 #include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/verbs/verbs.h"
-#include "lidar/files/cloud_files.h"
 
 namespace quern::cli {
 namespace {
@@ -21,6 +21,7 @@ struct Summary {
   std::uint64_t exact = 0;  ///< frames that lost nothing
   std::optional<std::int64_t> first_time, last_time;
   std::string modes, attributes, epochs;
+  DriveKinds kinds;
 };
 
 void note(std::string& list, const std::string& word) {
@@ -48,6 +49,7 @@ void add(const lidar::DriveFrame& frame, Summary& out) {
   const auto& time = frame.description.time_stamp;
   if (time && !out.first_time) out.first_time = time;
   if (time) out.last_time = time;
+  out.kinds.add(frame.description);
   note(out.modes, mode_name(frame.scan.mode));
   for (const auto& column : frame.description.columns)
     note(out.attributes, fmt::format("{}:{}", plain(column.name), dtype_name(column.type)));
@@ -60,25 +62,26 @@ Json frame_json(const lidar::DriveFrame& frame) {
   Json columns = Json::array();
   for (const auto& column : frame.description.columns)
     columns.push_back({{"name", plain(column.name)}, {"dtype", dtype_name(column.type)}});
-  return Json{{"name", plain(frame.description.name)},
-              {"time_ns", time_json(frame.description.time_stamp)},
-              {"format", lidar::format_name(frame.description.format)},
-              {"mode", mode_name(frame.scan.mode)},
-              {"bound", errors.bound},
-              {"max_error", errors.achieved},
-              {"points", frame.scan.points},
-              {"source_points", frame.scan.source_points},
-              {"dropped_points", frame.scan.dropped_points},
-              {"source_bytes", frame.description.source_bytes},
-              {"stored_bytes", frame.stored_bytes},
-              {"geometry_bytes", frame.scan.geometry_bytes},
-              {"order_bytes", frame.scan.order_bytes},
-              {"attribute_bytes", frame.scan.column_bytes},
-              {"tool", frame.scan.rays ? "rays" : "octree"},
-              {"predicted", frame.scan.predicted},
-              {"history_reach", frame.description.reach ? Json(*frame.description.reach) : Json(nullptr)},
-              {"epoch", frame.description.epoch ? Json(plain(storage::hex(*frame.description.epoch))) : Json(nullptr)},
-              {"columns", columns}};
+  Json out{{"name", plain(frame.description.name)},
+           {"time_ns", time_json(frame.description.time_stamp)},
+           {"mode", mode_name(frame.scan.mode)},
+           {"bound", errors.bound},
+           {"max_error", errors.achieved},
+           {"points", frame.scan.points},
+           {"source_points", frame.scan.source_points},
+           {"dropped_points", frame.scan.dropped_points},
+           {"source_bytes", frame.description.source_bytes},
+           {"stored_bytes", frame.stored_bytes},
+           {"geometry_bytes", frame.scan.geometry_bytes},
+           {"order_bytes", frame.scan.order_bytes},
+           {"attribute_bytes", frame.scan.column_bytes},
+           {"tool", frame.scan.rays ? "rays" : "octree"},
+           {"predicted", frame.scan.predicted},
+           {"history_reach", frame.description.reach ? Json(*frame.description.reach) : Json(nullptr)},
+           {"epoch", frame.description.epoch ? Json(plain(storage::hex(*frame.description.epoch))) : Json(nullptr)},
+           {"columns", columns}};
+  add_kinds(frame.description, out);
+  return out;
 }
 
 double ratio(std::uint64_t from, std::uint64_t to) {
@@ -92,6 +95,7 @@ std::string text_of(const std::string& path, const Summary& all, std::uint64_t b
                      size_text(all.source_bytes), ratio(all.source_bytes, bytes), ratio(8 * bytes, all.source_points));
   out += fmt::format("  parts       coordinates {}, order {}, attributes {}\n", size_text(all.geometry),
                      size_text(all.order), size_text(all.columns));
+  out += fmt::format("  source      {}\n  coordinates {}\n", all.kinds.sources_text(), all.kinds.coordinates_text());
   out += fmt::format("  mode        {}\n", all.modes);
   if (all.exact < all.frames)
     out += fmt::format("  error       at most {} in either direction; {} were allowed\n", length_text(all.achieved),
@@ -143,6 +147,8 @@ void tell_drive(const std::string& path, const LidarArgs& args) {
                   {"geometry_bytes", all.geometry},
                   {"order_bytes", all.order},
                   {"attribute_bytes", all.columns},
+                  {"sources", all.kinds.sources()},
+                  {"coordinates", all.kinds.coordinates()},
                   {"bound", all.bound},
                   {"max_error", all.achieved},
                   {"each", each},
@@ -152,12 +158,19 @@ void tell_drive(const std::string& path, const LidarArgs& args) {
 /// A file that is a bag, or a folder of rosbag2.
 bool is_bag(const std::string& path) { return is_directory(path) || is_bag_file(path); }
 
+void tell(const std::string& path, const LidarArgs& args) {
+  if (is_bag(path)) return tell_bag(path, args);
+  if (!args.sensor.empty() && !is_drive_file(path)) return tell_images(path, args);
+  if (args.sensor.empty() && path.ends_with(".u32") && is_there(path) && !is_drive_file(path))
+    fail(Exit::usage, path + ": of range images say --sensor FILE, the metadata (JSON) of the sensor that made them");
+  tell_drive(path, args);
+}
+
 }  // namespace
 
 Exit run_lidar_info(const LidarArgs& args) {
   Exit result = Exit::ok;
-  for (const std::string& path : args.inputs)
-    attempt(result, [&] { is_bag(path) ? tell_bag(path, args) : tell_drive(path, args); });
+  for (const std::string& path : args.inputs) attempt(result, [&] { tell(path, args); });
   return result;
 }
 

@@ -48,6 +48,11 @@ class RangeFiles {
   RangeFiles(const std::string& path, const LidarArgs& args);
 
   std::uint64_t size() const { return ranges_.images(); }
+  const lidar::RangeSensor& sensor() const { return sensor_; }
+  /// Of an image: a little-endian 32-bit number of millimetres a pixel.
+  std::span<const std::uint8_t> ranges(std::uint64_t number) const { return ranges_.image(number); }
+  /// Images beside the ranges, by name.
+  std::span<const std::pair<std::string, ImageFile>> channels() const { return channels_; }
   /// Throws CliError, naming file and image.
   lidar::PointCloud read(std::uint64_t number) const;
 

@@ -27,6 +27,8 @@ Exit run_lidar_bench(const LidarArgs& args);
 Exit run_lidar_history(const LidarArgs& args);
 /// Says what topics a bag has; for run_lidar_info(). Throws CliError.
 void tell_bag(const std::string& path, const LidarArgs& args);
+/// Says what range images have that --sensor belongs to. Throws CliError.
+void tell_images(const std::string& path, const LidarArgs& args);
 
 /// Calls `take` with number, from 1, and text of each line that is not empty, without blanks at its end. Throws
 /// CliError where the file cannot be read.

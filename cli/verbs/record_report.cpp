@@ -152,6 +152,7 @@ RecordFindings read_record_report(std::span<const std::uint8_t> stream, std::uin
     return out;
   }
   if (depth != RecordDepth::header) read_heads(**reader, out);
+  if (depth != RecordDepth::header && out.is_drive) out.frame_sources = sources_of_drive(stream, run);
   if (depth == RecordDepth::content) check_content(**reader, out);
   if (depth != RecordDepth::content || !out.is_drive || !out.damage.empty()) return out;
   DecodedFrames frames = decode_frames(stream, run);
@@ -172,6 +173,7 @@ Json record_json(const RecordFindings& findings) {
   out["segments"] = info.layout.segments();
   out["frames"] = info.layout.frames;
   out["lidar_frames"] = findings.is_drive ? Json(info.layout.items) : Json(nullptr);
+  out["lidar_sources"] = findings.frame_sources.empty() ? Json(nullptr) : Json(findings.frame_sources);
   out["frames_without_history"] =
       findings.is_drive && findings.checked ? Json(findings.frames_without_history) : Json(nullptr);
   out["raw_bytes"] = findings.has_sizes ? Json(sum(findings.section_bytes)) : Json(nullptr);
@@ -201,7 +203,8 @@ std::string record_text(const RecordFindings& findings) {
   out += fmt::format("  stream    {} bytes at {}, {}, format {}.{}\n", findings.bytes, findings.offset,
                      ratio_text(findings), info.format_major, info.format_minor);
   if (findings.is_drive)
-    out += fmt::format("  drive     {} frames of LiDAR scans; quern lidar info says more\n", layout.items);
+    out += fmt::format("  drive     {} frames of LiDAR scans{}{}; quern lidar info says more\n", layout.items,
+                       findings.frame_sources.empty() ? "" : " from ", findings.frame_sources);
   out += fmt::format("  codec     {}\n", codec_text(info));
   for (std::size_t i = 0; i < layout.sections.size(); ++i) out += section_text(findings, i);
   if (findings.has_sizes) out += fmt::format("  parts     {}, {} of them raw\n", findings.parts, findings.raw_parts);

@@ -32,6 +32,7 @@ struct RecordFindings {
   std::vector<std::uint64_t> section_bytes;         ///< of the values or strings
   std::vector<std::uint64_t> section_stored_bytes;  ///< in the stream
   bool is_drive = false;                            ///< the items are frames of LiDAR scans
+  std::string frame_sources;                        ///< of a drive: what its frames came from
   std::uint64_t frames_without_history = 0;         ///< of a drive: not decoded, for a history predicted them
   std::vector<std::string> damage;
 };

@@ -144,6 +144,39 @@ class Images(CliTest):
             self.assertIn("WIDTH %d\nHEIGHT %d\n" % (COLUMNS, ROWS), head)
             self.check_points(points, values, bool(words))
 
+    def test_info_of_images_and_of_their_drives(self):
+        values = ranges(2)
+        image = self.images(values)
+        channels = ("--channel", "signal=" + self.images([i % 300 for i in range(2 * ROWS * COLUMNS)], "s.u16", "H"))
+        words = ("lidar", "info", image, "--sensor", self.sensor, *channels, "--destaggered")
+        told = self.json(self.ok(*words, "--json"))
+        returns = [v for v in values if v]
+        self.assertEqual([told[k] for k in ("images", "rows", "columns", "destaggered", "pixels", "returns")],
+                         [2, ROWS, COLUMNS, True, len(values), len(returns)])
+        self.assertEqual((told["nearest"], told["farthest"]), (min(returns) / 1000, max(returns) / 1000))
+        self.assertEqual([(c["name"], c["dtype"]) for c in told["channels"]], [("signal", "u16")])
+        text = self.ok(*words).stdout.decode()
+        self.assertIn("2 of 8 x 48 pixels, destaggered", text)
+        self.assertIn("signal:u16", text)
+        self.refused(1, "say --sensor FILE", "lidar", "info", image)
+        self.refused(2, "no whole images", "lidar", "info", self.write("cut.u32", b"x" * 100), "--sensor", self.sensor)
+        self.compress(image, *channels)
+        drive = self.path("d.qnl")
+        source = "range images of 8 x 48 pixels, staggered"
+        self.assertIn(source, self.ok("info", drive).stdout.decode())
+        self.assertEqual(self.json(self.ok("info", drive, "--json"))["streams"][0]["lidar_sources"], source)
+        for extra in ((), ("--sensor", self.sensor)):
+            text = self.ok("lidar", "info", drive, *extra).stdout.decode()
+            self.assertIn("source      " + source, text)
+            self.assertIn("coordinates computed from ranges and the sensor", text)
+        told = self.json(self.ok("lidar", "info", drive, "--json"))
+        self.assertEqual(told["sources"], [source])
+        self.assertEqual(told["each"][0]["image"], {"rows": ROWS, "columns": COLUMNS, "destaggered": False})
+        self.assertEqual((told["each"][0]["coordinates"], told["each"][0]["rows"]), ("projected", ROWS))
+        self.compress(image, *channels, "--max-error", "5cm")
+        told = self.json(self.ok("lidar", "info", drive, "--json"))
+        self.assertEqual((told["sources"], told["each"][0]["image"]), (["points of range images"], None))
+
     def test_newer_metadata_and_npy(self):
         values = ranges(2)
         flat = dict(self.meta)
