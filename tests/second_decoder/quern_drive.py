@@ -9,13 +9,16 @@ import struct
 import sys
 
 import quern_history
+import quern_images
 import quern_lidar
 import quern_predict
 from quern_bytes import Cursor, Malformed, require
 from quern_records import RecordDecoder
 
 SECTIONS = [('lidar.frame', 1), ('lidar.scan', 2)]
-F32, SCALED, GRID, REMAINDERS = range(4)
+F32, SCALED, GRID, REMAINDERS, PROJECTED = range(5)
+MESSAGE, IMAGE = 6, 7
+U32 = 18
 DTYPE_WIDTHS = {1: 2, 2: 2, 3: 4, 4: 8, 8: 1, 9: 2, 10: 4, 11: 8, 16: 1, 17: 2, 18: 4, 19: 8}
 
 
@@ -33,7 +36,8 @@ def read_description(data):
     version = cursor.unsigned(1)
     require(version in (1, 2, 3), 'another version')
     flags, kind, form = cursor.unsigned(1), cursor.unsigned(1), cursor.unsigned(1)
-    require(flags < 64 and version == 1 + (flags > 1) + (flags > 15) and kind < 4 and form < 6, 'unknown flags, kind or format')
+    require(flags < 64 and version == 1 + (flags > 1) + (flags > 15) and kind < 5 and form < 8,
+            'unknown flags, kind or format')
     frame = {'kind': kind, 'name': read_text(cursor, 200)}
     name = frame['name']
     require(name and not name.startswith('.') and '/' not in name and '\\' not in name, 'a name that is no file\'s')
@@ -50,7 +54,12 @@ def read_description(data):
         column = read_text(cursor, 255), cursor.unsigned(1)
         require(column[1] in DTYPE_WIDTHS, 'the type of a column')
         frame['columns'].append(column)
-    cursor.take(cursor.varint(2**24))
+    frame['header'] = cursor.take(cursor.varint(2**24))
+    if kind == PROJECTED:
+        frame['sensor'] = quern_images.read_sensor(frame['header'])
+        require(frame['columns'] and frame['columns'][0][1] == U32, 'an image without ranges')
+    if form == MESSAGE and frame['header']:
+        quern_images.read_layout(frame['header'])
     frame['pose'] = quern_predict.read_pose(cursor) if flags & 2 else None
     frame['rays'] = quern_predict.read_rays(cursor) if flags & 4 else None
     frame['epoch'] = quern_history.read_hash(cursor) if flags & 16 else None
@@ -88,7 +97,7 @@ def prediction_of(frames, frame, history):
     for distance in frame['references']:
         index = len(frames) - distance
         other = frames[index]
-        require(other['pose'] and other['kind'] == F32, 'a reference without a pose')
+        require(other['pose'] and other['kind'] in (F32, PROJECTED), 'a reference without a pose')
         require(not is_predicted(other) or index - other['key'] == key, 'a reference of another key frame')
         before.append((other['pose'], quern_predict.unit_points(other['words'])))
     return quern_predict.predict(first['rays'], frame['pose'], before)
@@ -99,6 +108,10 @@ def decode_frame(description, scan, frames, history):
     frame = read_description(description)
     header, _ = quern_lidar.read_header(scan)
     kind, words, columns = quern_lidar.decode(scan, prediction_of(frames, frame, history))
+    if frame['kind'] == PROJECTED:
+        require(header['mode'] == 2 and not any(words) and columns, 'an image that is no image')
+        words = quern_images.project(frame['sensor'], columns[0])
+        require(frame['rows'] == len(frame['sensor']['beams']), 'the rows of an image')
     frame['words'] = words
     frames.append(frame)
     points = len(words) // 3
@@ -113,7 +126,7 @@ def decode_frame(description, scan, frames, history):
         numbers = b''.join(struct.pack('<Q', (widened(word) + rests[i % 3][i // 3]) % 2**64)
                            for i, word in enumerate(words))
     name = frame['name'].encode()
-    out = bytes([len(name)]) + name + bytes([{F32: 0, SCALED: 1, GRID: 1, REMAINDERS: 2}[frame['kind']]])
+    out = bytes([len(name)]) + name + bytes([{F32: 0, PROJECTED: 0, SCALED: 1, GRID: 1, REMAINDERS: 2}[frame['kind']]])
     out += struct.pack('<I', points) + numbers
     for (column, dtype), values in zip(frame['columns'], columns):
         text = column.encode()

@@ -1,8 +1,10 @@
 #include "tests/unit_lidar_drive/golden_drive.h"
 
+#include "lidar/bags/message_layout.h"
 #include "lidar/cloud/little_endian.h"
 #include "lidar/drive/posed_frames.h"
 #include "lidar/history/addition.h"
+#include "lidar/images/range_cloud.h"
 #include "tests/unit_lidar/clouds.h"
 #include "tests/unit_lidar_drive/made_clouds.h"
 
@@ -91,6 +93,85 @@ Vector<std::uint8_t> posed_drive(lidar::PosedFrames frames, std::size_t first) {
 }
 
 }  // namespace
+
+namespace {
+
+lidar::RangeSensor image_sensor(bool is_destaggered) {
+  lidar::RangeSensor sensor;
+  sensor.columns = 96;
+  sensor.is_destaggered = is_destaggered;
+  sensor.origin = 17'000;
+  sensor.origin_x = 15'806;
+  sensor.origin_z = 6'000;
+  for (std::int64_t row = 0; row < 16; ++row)
+    sensor.beams.push_back({21'000'000 - row * 2'800'000, is_destaggered ? 4'210'000 - row % 4 * 2'806'000 : 0,
+                            is_destaggered ? 3 - row % 4 : 0});
+  // Turned about z by the angle of the triangle 3, 4, 5.
+  constexpr std::int64_t kOne = lidar::RangeSensor::kOne;
+  if (is_destaggered)
+    sensor.transform = {3 * kOne / 5, -4 * kOne / 5, 0, 3'000, 4 * kOne / 5, 3 * kOne / 5, 0, -4'500, 0, 0,
+                        kOne,         36'180};
+  return sensor;
+}
+
+/// Twigs at the same places whatever the seed, a pixel in 16 without a return, and a channel beside the ranges.
+lidar::PointCloud image_cloud(bool is_destaggered, std::uint64_t seed) {
+  const lidar::RangeSensor sensor = image_sensor(is_destaggered);
+  Random random(seed), twigs(77);
+  Vector<std::uint8_t> ranges;
+  Vector<std::uint8_t> signal;
+  for (std::uint64_t pixel = 0; pixel < sensor.pixels(); ++pixel) {
+    const auto range = static_cast<std::uint32_t>(9'000 + twigs.below(16'000) + random.below(8));
+    lidar::append_le(random.below(16) == 0 ? 0 : range, ranges);
+    lidar::append_le(static_cast<std::uint16_t>(random.below(300)), signal);
+  }
+  return lidar::cloud_of_image(sensor, ranges, {{"signal", DType::u16, std::move(signal)}}).value();
+}
+
+lidar::PointCloud message_cloud(bool has_fields) {
+  lidar::PointCloud cloud = with_columns(small_scan(80, 9));
+  cloud.format = lidar::FileFormat::point_cloud2;
+  lidar::MessageLayout layout;
+  layout.topic = "/points";
+  layout.frame_id = "lidar";
+  layout.log_delay = -12'345;
+  layout.is_dense = has_fields;
+  if (!has_fields) cloud.columns.clear();
+  if (has_fields) {
+    layout.point_step = 16;
+    for (std::uint64_t axis = 0; axis < 3; ++axis) layout.places.push_back({axis, 4 * axis, 1});
+    std::uint64_t offset = 12;
+    for (std::uint64_t i = 0; i < cloud.columns.size(); ++i) {
+      layout.places.push_back({3 + i, offset, 1});
+      offset += dtype_bytes(cloud.columns[i].type);
+    }
+    layout.point_step = offset + 3;
+  }
+  cloud.file_header = lidar::write_layout(layout);
+  return cloud;
+}
+
+}  // namespace
+
+Vector<std::uint8_t> make_kinds_drive() {
+  SerialRunner runner;
+  std::vector<lidar::CodedFrame> coded;
+  const auto take = [&](Result<lidar::CodedFrame> frame, const char* name) {
+    if (!frame.ok()) return;
+    frame->description.name = name;
+    coded.push_back(std::move(frame).value());
+  };
+  const lidar::FrameOptions exact{Mode::exact, 0}, near{Mode::set, 150'000'000}, fine{Mode::points, 20'000'000};
+  lidar::PosedFrames posed(2);
+  take(posed.encode(image_cloud(false, 1), exact, posed_poses()[0], runner), "image");
+  take(posed.encode(lidar::points_of_image(image_cloud(false, 2)), near, posed_poses()[0], runner),
+       "points of an image");
+  take(lidar::encode_frame(image_cloud(true, 3), exact, runner), "destaggered");
+  take(lidar::encode_frame(lidar::points_of_image(image_cloud(true, 4)), fine, runner), "points in order");
+  take(lidar::encode_frame(message_cloud(true), exact, runner), "message");
+  take(lidar::encode_frame(message_cloud(false), near, runner), "message without fields");
+  return drive_of(coded);
+}
 
 Vector<std::uint8_t> make_posed_drive() { return posed_drive(lidar::PosedFrames(3), 0); }
 

@@ -30,6 +30,9 @@ std::vector<lidar::Pose> posed_poses();
 /// These under 15 cm, with every third a key frame.
 Vector<std::uint8_t> make_posed_drive();
 
+/// Range images as images and as points, one predicted from another, and messages of bags.
+Vector<std::uint8_t> make_kinds_drive();
+
 /// A history of two epochs, of scans 0 and 1. Returns the root of the second.
 Result<lidar::ContentHash> make_golden_history(storage::FileSystem& files, const String& root);
 /// Scans 2 to 4 under 15 cm, predicted from an epoch, with every second a key frame.

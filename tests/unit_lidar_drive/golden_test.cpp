@@ -28,6 +28,24 @@ TEST(GoldenDrive_Posed_DecodesAndIsWrittenTheSame, AllFrames) {
   EXPECT_EQ(decoded_drive(bytes), read("posed.points"));
 }
 
+/// Range images, of which one predicts points, and messages: coordinates 4, file formats 6 and 7.
+TEST(GoldenDrive_OfOtherKinds_DecodesAndIsWrittenTheSame, AllFrames) {
+  const auto bytes = read("kinds.qnl");
+  EXPECT_EQ(make_kinds_drive(), bytes);
+  EXPECT_EQ(decoded_drive(bytes), read("kinds.points"));
+  MemorySource source(bytes);
+  const auto drive = lidar::Drive::open(source, Execution());
+  ASSERT_TRUE(drive.ok()) << drive.status().text();
+  ASSERT_EQ((*drive)->frames(), 6U);
+  const auto image = (*drive)->describe(0), points = (*drive)->describe(1), message = (*drive)->describe(4);
+  ASSERT_TRUE(image.ok() && points.ok() && message.ok());
+  EXPECT_EQ(image->description.kind, lidar::CodedKind::projected);
+  EXPECT_EQ(points->description.format, lidar::FileFormat::range_image);
+  EXPECT_TRUE(points->scan.predicted);
+  EXPECT_EQ(points->description.references, Vector<std::uint64_t>{1});
+  EXPECT_EQ(message->description.format, lidar::FileFormat::point_cloud2);
+}
+
 /// Predicted by points without weights, as scans of version 1 are; no encoder writes them any more.
 TEST(GoldenDrive_Former_DecodesTheSame, AllFrames) {
   EXPECT_EQ(decoded_drive(read("former_posed.qnl")), read("former_posed.points"));

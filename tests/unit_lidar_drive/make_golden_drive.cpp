@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   const auto drive = quern::lidar_test::make_golden_drive();
   const auto posed = quern::lidar_test::make_posed_drive();
+  const auto kinds = quern::lidar_test::make_kinds_drive();
   auto& files = quern::storage::system_files();
   const quern::String history = quern::String(folder) + "/history";
   quern::lidar::Report report;
@@ -38,6 +39,8 @@ int main(int argc, char** argv) {
       !write(folder + "/history.points", quern::lidar_test::decoded_drive(predicted, &tiles)) || drive.empty() ||
       !write(folder + "/drive.qnl", drive) ||
       !write(folder + "/drive.points", quern::lidar_test::decoded_drive(drive)) || posed.empty() ||
+      !write(folder + "/kinds.qnl", kinds) ||
+      !write(folder + "/kinds.points", quern::lidar_test::decoded_drive(kinds)) ||
       !write(folder + "/posed.qnl", posed) ||
       !write(folder + "/posed.points", quern::lidar_test::decoded_drive(posed))) {
     std::fprintf(stderr, "cannot write the drives\n");
