@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkpoint/store/erasure.h"
 #include "checkpoint/store/part_reader.h"
 #include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/writer.h"
+#include "storage/parity/erasure.h"
 
 namespace quern::checkpoint {
 namespace {
+
+using storage::has_erasure_coding;
+using storage::make_parity;
+using storage::rebuild_columns;
 
 constexpr std::array<std::uint8_t, 8> kMagic = {0x9B, 'Q', 'C', 'Y', '\r', '\n', 0x1A, '\n'};
 constexpr std::array<std::uint8_t, 8> kEndMagic = {0x9B, 'Q', 'C', 'Z', '\r', '\n', 0x1A, '\n'};

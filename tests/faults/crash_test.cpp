@@ -6,7 +6,7 @@
 #include <functional>
 #include <iostream>
 
-#include "checkpoint/store/erasure.h"
+#include "storage/parity/erasure.h"
 #include "tests/faults/everywhere.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"
@@ -130,7 +130,7 @@ TEST(Crash, Save_WithBase_OldOrNew) {
 }
 
 TEST(Crash, Save_WithParity_OldOrNew) {
-  if (!checkpoint::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+  if (!storage::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
   Scenario scenario{prepare_one,
                     [](SimulatedDisk& disk) {
                       SaveOptions options = options_for(2);

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "checkpoint/store/erasure.h"
+#include "storage/parity/erasure.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"
@@ -55,7 +55,7 @@ void flip_everything(bool with_parity, std::size_t stride) {
 TEST(Damage, EveryBit_IsSeenAndNeverBecomesAValue) { flip_everything(false, kInstrumented ? 29 : 1); }
 
 TEST(Damage, BitsOfPartsAndParity_AreSeen) {
-  if (!checkpoint::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+  if (!storage::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
   flip_everything(true, kInstrumented ? 211 : 53);
 }
 

@@ -8,7 +8,7 @@
 #include "checkpoint/restore/verify.h"
 #include "checkpoint/save/compact.h"
 #include "checkpoint/store/collect.h"
-#include "checkpoint/store/erasure.h"
+#include "storage/parity/erasure.h"
 #include "tests/unit_checkpoint/store_fixture.h"
 #include "tests/unit_checkpoint/training_run.h"
 #include "tests/unit_moments/bounds.h"
@@ -443,7 +443,7 @@ TEST_F(LossyStore, ADryRun_SavesNothingAndSaysTheSame) {
   EXPECT_EQ(wet->save.manifest.stored_bytes(), dry->save.manifest.stored_bytes());
   // Where there is no store none comes to be, and parity is counted.
   store_ = Store(disk_, "nowhere");
-  if (checkpoint::has_erasure_coding()) options.save.parity_data = options.save.parity_files = 2;
+  if (storage::has_erasure_coding()) options.save.parity_data = options.save.parity_files = 2;
   const auto first = save(3, run.state(), options);
   ASSERT_TRUE(first.ok()) << report_.problem;
   EXPECT_FALSE(disk_.exists("nowhere"));

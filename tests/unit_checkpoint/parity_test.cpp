@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "checkpoint/store/erasure.h"
+#include "storage/parity/erasure.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"
@@ -22,7 +22,7 @@ using checkpoint::Store;
 class Parity : public ::testing::TestWithParam<std::pair<std::uint32_t, std::uint32_t>> {
  protected:
   void SetUp() override {
-    if (!checkpoint::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+    if (!storage::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
   }
 };
 
@@ -34,7 +34,7 @@ TEST_P(Parity, Columns_EveryPattern_ComesBack) {
   for (std::uint8_t& byte : original) byte = static_cast<std::uint8_t>(random());
   std::vector<std::uint8_t*> columns;
   for (std::uint32_t i = 0; i < data + parity; ++i) columns.push_back(original.data() + i * kBytes);
-  ASSERT_TRUE(checkpoint::make_parity(data, parity, kBytes, columns).ok());
+  ASSERT_TRUE(storage::make_parity(data, parity, kBytes, columns).ok());
   std::size_t patterns = 0;
   for (std::uint32_t pattern = 0; pattern < 1U << (data + parity); ++pattern) {
     const auto count = static_cast<std::uint32_t>(std::popcount(pattern));
@@ -47,7 +47,7 @@ TEST_P(Parity, Columns_EveryPattern_ComesBack) {
       lost[i] = (pattern >> i & 1) != 0;
       if (lost[i]) std::fill_n(at[i], kBytes, std::uint8_t{0xAA});
     }
-    const Status status = checkpoint::rebuild_columns(data, parity, kBytes, at, std::span(lost).first(data + parity));
+    const Status status = storage::rebuild_columns(data, parity, kBytes, at, std::span(lost).first(data + parity));
     EXPECT_EQ(status.ok(), count <= parity) << pattern;
     if (status.ok()) {
       EXPECT_EQ(work, original) << pattern;
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Parity,
                                            std::pair{1U, 1U}));
 
 TEST(ParityManifest, Lost_ComesBackFromTheCopy) {
-  if (!checkpoint::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+  if (!storage::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
   SimulatedDisk disk;
   const Store store(disk, "store");
   Report report;

@@ -1,11 +1,11 @@
 // Erasure coding by ISA-L.
-#include "checkpoint/store/erasure.h"
+#include "storage/parity/erasure.h"
 
 #ifdef QUERN_HAVE_ISAL
 #include <isa-l/erasure_code.h>
 #endif
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 #ifdef QUERN_HAVE_ISAL
 
@@ -91,4 +91,4 @@ Status rebuild_columns(std::uint32_t, std::uint32_t, std::size_t, std::span<std:
 
 #endif
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage

@@ -8,7 +8,7 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
-namespace quern::checkpoint {
+namespace quern::storage {
 
 /// False in a build without ISA-L; the functions below then fail with `unsupported`.
 bool has_erasure_coding();
@@ -20,4 +20,4 @@ Status make_parity(std::uint32_t data, std::uint32_t parity, std::size_t bytes, 
 Status rebuild_columns(std::uint32_t data, std::uint32_t parity, std::size_t bytes,
                        std::span<std::uint8_t* const> columns, std::span<const bool> lost);
 
-}  // namespace quern::checkpoint
+}  // namespace quern::storage
