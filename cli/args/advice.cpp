@@ -77,7 +77,8 @@ std::string no_such_verb(const std::string& word, const std::vector<std::string>
 
 std::string missing_after(std::string_view verb, std::string_view work, const std::string& missing) {
   if (work == "history")
-    return "a word is missing after lidar history; type quern lidar history init, add, ls, stat, gc, verify or bundle";
+    return "a word is missing after lidar history; type quern lidar history init, add, ls, stat, gc, verify, parity, "
+           "repair or bundle";
   if (!work.empty()) {
     const bool is_option = missing.starts_with('-');
     return fmt::format("{} is missing after {} {}{}", is_option ? missing : "a file or word (" + missing + ")", verb,

@@ -3,6 +3,7 @@
 
 #include "cli/args/exit_codes.h"
 #include "cli/args/options.h"
+#include "cli/args/parity_numbers.h"
 #include "cli/args/raw_args.h"
 #include "cli/args/values.h"
 
@@ -217,12 +218,9 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
 
 void read_parity(const std::string& text, CheckpointArgs& out) {
   if (text.empty()) return;
-  const std::size_t plus = text.find('+');
-  if (plus == std::string::npos) fail(Exit::usage, fmt::format("--parity {}: write it as K+M, such as 4+2", text));
-  out.parity_data = static_cast<std::uint32_t>(parse_count(text.substr(0, plus), "--parity", 64));
-  out.parity_files = static_cast<std::uint32_t>(parse_count(text.substr(plus + 1), "--parity", 64));
-  if (out.parity_data == 0 || out.parity_files == 0)
-    fail(Exit::usage, fmt::format("--parity {}: K and M must be at least 1", text));
+  const ParityNumbers numbers = parse_parity(text);
+  out.parity_data = numbers.data;
+  out.parity_files = numbers.parity;
 }
 
 /// "2:loss", "1:accuracy:max"; a tag's name may hold colons.

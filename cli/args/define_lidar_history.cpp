@@ -5,6 +5,7 @@
 
 #include "cli/args/exit_codes.h"
 #include "cli/args/lidar_options.h"
+#include "cli/args/parity_numbers.h"
 #include "cli/args/values.h"
 #include "lidar/history/tile.h"
 
@@ -55,6 +56,24 @@ void define_changing(CLI::App& verb, RawArgs& raw) {
       "  quern lidar history gc streets --damaged\n");
 }
 
+void define_parity(CLI::App& verb, RawArgs& raw) {
+  CLI::App& parity =
+      add_history_work(verb, raw, "parity", "write parity over all files, from which lost ones come back");
+  add_value(
+      parity, "--parity", raw.parity, "K+M|none",
+      "sets of K files with M parity files, any M of which may be lost; none: remove all parity [as before, 8+2]");
+  add_run(parity, raw);
+  parity.footer(
+      "Again after scans were added or old epochs removed: sets that are full stay, new files come into new ones.\n"
+      "Examples:\n"
+      "  quern lidar history parity streets\n"
+      "  quern lidar history parity streets --parity 10+3\n");
+  CLI::App& repair = add_history_work(verb, raw, "repair", "bring back what parity allows, bit for bit");
+  add_run(repair, raw);
+  repair.footer(
+      "Exit code 3 when something cannot be brought back.\nExamples:\n  quern lidar history repair streets\n");
+}
+
 void define_looking(CLI::App& verb, RawArgs& raw) {
   CLI::App& ls = add_history_work(verb, raw, "ls", "list epochs");
   add_run(ls, raw);
@@ -78,15 +97,16 @@ void define_lidar_history(CLI::App& verb, RawArgs& raw) {
   CLI::App& history = *verb.add_subcommand("history", "what earlier drives saw, to predict scans from");
   history.require_subcommand(1);
   define_changing(history, raw);
+  define_parity(history, raw);
   define_looking(history, raw);
   history.footer("'quern lidar history WORK --help' has options and examples.");
 }
 
 void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out) {
-  const std::pair<const char*, HistoryWork> works[] = {{"init", HistoryWork::init},    {"add", HistoryWork::add},
-                                                       {"ls", HistoryWork::ls},        {"stat", HistoryWork::stat},
-                                                       {"gc", HistoryWork::gc},        {"verify", HistoryWork::verify},
-                                                       {"bundle", HistoryWork::bundle}};
+  const std::pair<const char*, HistoryWork> works[] = {
+      {"init", HistoryWork::init},     {"add", HistoryWork::add},       {"ls", HistoryWork::ls},
+      {"stat", HistoryWork::stat},     {"gc", HistoryWork::gc},         {"verify", HistoryWork::verify},
+      {"bundle", HistoryWork::bundle}, {"parity", HistoryWork::parity}, {"repair", HistoryWork::repair}};
   for (const auto& [name, one] : works)
     if (work.get_name() == name) out.history_work = one;
   if (out.history.empty()) fail(Exit::usage, "DIR: the name of the history's folder is empty");
@@ -103,6 +123,13 @@ void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out
   if (!raw.keep.empty()) {
     out.keep = parse_count(raw.keep, "--keep", kMostEpochs);
     if (*out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
+  }
+  if (raw.parity == "none") {
+    out.drops_parity = true;
+  } else if (!raw.parity.empty()) {
+    const ParityNumbers numbers = parse_parity(raw.parity);
+    out.parity_data = numbers.data;
+    out.parity_files = numbers.parity;
   }
   out.drives = raw.drives;
   out.damaged_too = raw.damaged_epochs;

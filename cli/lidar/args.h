@@ -12,7 +12,7 @@
 namespace quern::cli {
 
 enum class LidarWork { compress, decompress, info, verify, compare, bench, history };
-enum class HistoryWork { init, add, ls, stat, gc, verify, bundle };
+enum class HistoryWork { init, add, ls, stat, gc, verify, bundle, parity, repair };
 enum class LidarMode { set, points, exact };
 
 struct LidarArgs {
@@ -39,6 +39,9 @@ struct LidarArgs {
   std::vector<std::string> drives;    ///< history gc: whose epochs stay
   bool damaged_too = false;           ///< history gc: damaged epochs go
   bool dry_run = false;
+  std::uint32_t parity_data = 0;  ///< history parity: files of a set; 0: as they are
+  std::uint32_t parity_files = 0;
+  bool drops_parity = false;
   std::string times;  ///< file with a time a line; empty: none
   std::optional<std::uint64_t> frame;
   std::string format;  ///< empty: by the output's name, else as the frame was

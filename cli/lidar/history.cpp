@@ -9,15 +9,10 @@
 #include "cli/messages/progress.h"
 #include "lidar/history/addition.h"
 #include "lidar/history/care.h"
+#include "lidar/history/parity.h"
 
 namespace quern::cli {
 namespace {
-
-template <class T>
-T check_history(Result<T> result, const std::string& folder, const lidar::Report& report) {
-  if (!result.ok()) fail_history(folder, result.status(), report);
-  return std::move(result).value();
-}
 
 std::string root_text(const lidar::ContentHash& root) { return plain(storage::hex(root)); }
 
@@ -249,11 +244,15 @@ Exit run_gc(const LidarArgs& args) {
     print_json(Json{{"history", args.history},
                     {"removed", removed},
                     {"freed_bytes", done.freed_bytes},
+                    {"without_parity", done.without_parity},
                     {"dry_run", args.dry_run},
                     {"version", QUERN_VERSION}});
   } else if (!args.run.quiet) {
     print_note(fmt::format("{}: {} {} epochs, {}", args.history, args.dry_run ? "would remove" : "removed",
                            done.removed.size(), size_text(done.freed_bytes)));
+    if (done.without_parity != 0)
+      print_note(fmt::format("{}: {} files lost their parity; type quern lidar history parity {}", args.history,
+                             done.without_parity, args.history));
   }
   return Exit::ok;
 }
@@ -261,7 +260,9 @@ Exit run_gc(const LidarArgs& args) {
 Exit run_verify(const LidarArgs& args) {
   const auto tiles = open_history(args.history, args.run);
   lidar::Report report;
-  const auto found = check_history(lidar::check_history(tiles->history(), report), args.history, report);
+  auto found = check_history(lidar::check_history(tiles->history(), report), args.history, report);
+  const auto parity = check_history(lidar::check_parity(tiles->history(), false, report), args.history, report);
+  found.damage.insert(found.damage.end(), parity.damage.begin(), parity.damage.end());
   if (args.run.json) {
     Json damage = Json::array();
     for (const String& one : found.damage) damage.push_back(plain(one));
@@ -271,16 +272,28 @@ Exit run_verify(const LidarArgs& args) {
                     {"tiles", found.tiles},
                     {"parts", found.parts},
                     {"left_out", found.left_out},
+                    {"parity_sets", parity.sets},
+                    {"guarded_files", parity.guarded},
+                    {"unguarded_files", parity.unguarded},
                     {"damage", damage},
                     {"version", QUERN_VERSION}});
   } else if (!args.run.quiet) {
     for (const String& one : found.damage) print_text(plain(one) + "\n");
     if (found.damage.empty())
       print_text(
-          fmt::format("{}: whole: {} epochs, {} parts of tiles read{}\n", args.history, found.epochs, found.parts,
-                      found.left_out == 0 ? std::string() : fmt::format(", {} not in this bundle", found.left_out)));
+          fmt::format("{}: whole: {} epochs, {} parts of tiles read{}{}\n", args.history, found.epochs, found.parts,
+                      found.left_out == 0 ? std::string() : fmt::format(", {} not in this bundle", found.left_out),
+                      parity.sets == 0 ? std::string() : fmt::format(", parity over {} files", parity.guarded)));
+    if (parity.unguarded != 0)
+      print_note(fmt::format("{}: {} files have no parity yet; type quern lidar history parity {}", args.history,
+                             parity.unguarded, args.history));
   }
   if (found.damage.empty()) return Exit::ok;
+  if (parity.sets != 0)
+    fail(Exit::stream,
+         fmt::format("{}: {} things are damaged or missing; quern lidar history repair {} brings back what "
+                     "parity allows, a copy of the files the rest",
+                     args.history, found.damage.size(), args.history));
   fail(Exit::stream, fmt::format("{}: {} things are damaged or missing; restore the files from a copy. Damaged epochs "
                                  "go with quern lidar history gc --damaged; a damaged tile begins anew when scans are "
                                  "added there",
@@ -315,6 +328,8 @@ Exit run_lidar_history(const LidarArgs& args) {
     case HistoryWork::gc: return run_gc(args);
     case HistoryWork::verify: return run_verify(args);
     case HistoryWork::bundle: return run_bundle(args);
+    case HistoryWork::parity: return run_history_parity(args);
+    case HistoryWork::repair: return run_history_repair(args);
   }
   return Exit::usage;
 }

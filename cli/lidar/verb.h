@@ -27,6 +27,9 @@ Exit run_lidar_bench(const LidarArgs& args);
 Exit run_lidar_history(const LidarArgs& args);
 /// Says what topics a bag has; for run_lidar_info(). Throws CliError.
 void tell_bag(const std::string& path, const LidarArgs& args);
+/// quern lidar history parity and repair.
+Exit run_history_parity(const LidarArgs& args);
+Exit run_history_repair(const LidarArgs& args);
 /// Says what range images have that --sensor belongs to. Throws CliError.
 void tell_images(const std::string& path, const LidarArgs& args);
 
@@ -49,6 +52,12 @@ std::unique_ptr<lidar::HistoryTiles> open_history(const std::string& folder, con
                                                   const char* advice = kMakeHistory);
 /// Throws what a history said and what to do, with the code of its status.
 [[noreturn]] void fail_history(const std::string& folder, const Status& status, const lidar::Report& report);
+/// What a call on a history returned. Throws CliError.
+template <class T>
+T check_history(Result<T> result, const std::string& folder, const lidar::Report& report) {
+  if (!result.ok()) fail_history(folder, result.status(), report);
+  return std::move(result).value();
+}
 /// The same of an epoch or a tile that a drive needs: Exit::missing and `advice` where it is missing or damaged.
 [[noreturn]] void fail_needed(const std::string& where, const Status& status, const lidar::Report& report,
                               const char* advice);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lidar/history/parity_sets.h"
+
 namespace quern::lidar {
 namespace {
 
@@ -58,6 +60,9 @@ class Segments {
   Segments(History& history, std::set<ContentHash> needed, bool dry_run)
       : history_(history), needed_(std::move(needed)), dry_run_(dry_run) {}
 
+  /// Files that stay and lost their parity.
+  std::uint64_t without_parity() const { return without_parity_; }
+
   Status collect(std::uint64_t& freed, Report& report) {
     QUERN_ASSIGN_OR_RETURN(const auto all, history_.segments(report));
     for (const auto& segment : all)
@@ -66,6 +71,10 @@ class Segments {
     freed += old_bytes_ - std::min(moved_bytes_, old_bytes_);
     if (dry_run_ || old_.empty()) return {};
     if (!moved_.empty()) QUERN_RETURN_IF_ERROR(move(report));
+    std::set<String> going;
+    for (const String& name : old_) going.insert(join({"segments/", name}));
+    QUERN_ASSIGN_OR_RETURN(const auto left, remove_parity_of(history_, going, report));
+    without_parity_ += left;
     for (const String& name : old_) QUERN_RETURN_IF_ERROR(remove_file(history_, history_.segment_path(name), report));
     history_.forget_segments();
     return sync(history_, history_.segments_folder(), report);
@@ -145,6 +154,7 @@ class Segments {
   Vector<Moved> moved_;
   std::uint64_t old_bytes_ = 0;
   std::uint64_t moved_bytes_ = 0;
+  std::uint64_t without_parity_ = 0;
 };
 
 }  // namespace
@@ -212,6 +222,11 @@ Result<CollectedHistory> collect_history(History& history, const CollectHistory&
     (stays ? stay : out.removed).push_back(names[i]);
   }
   QUERN_ASSIGN_OR_RETURN(auto needed, needed_parts(history, stay, report));
+  if (!options.dry_run) {
+    std::set<String> going;
+    for (const EpochName& name : out.removed) going.insert(history.epoch_path(name).substr(history.root().size() + 1));
+    QUERN_ASSIGN_OR_RETURN(out.without_parity, remove_parity_of(history, going, report));
+  }
   for (const EpochName& name : out.removed) {
     QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history, history.epoch_path(name), report));
     out.freed_bytes += bytes;
@@ -221,6 +236,7 @@ Result<CollectedHistory> collect_history(History& history, const CollectHistory&
   if (!options.dry_run && !out.removed.empty()) QUERN_RETURN_IF_ERROR(sync(history, history.epochs_folder(), report));
   Segments segments(history, std::move(needed), options.dry_run);
   QUERN_RETURN_IF_ERROR(segments.collect(out.freed_bytes, report));
+  out.without_parity += segments.without_parity();
   return out;
 }
 

@@ -25,10 +25,11 @@ struct CollectHistory {
 
 struct CollectedHistory {
   Vector<EpochName> removed;
-  std::uint64_t freed_bytes = 0;  ///< of epochs and segments, less what was written anew
+  std::uint64_t freed_bytes = 0;     ///< of epochs and segments, less what was written anew
+  std::uint64_t without_parity = 0;  ///< files that stay but lost their parity, for it was of removed files, too
 };
 
-/// Removes epochs, and then parts that no epoch needs; the caller holds the history's lock. Parts that stay of a
+/// Removes epochs, and then parts that no epoch needs, and before either the parity over them; the caller holds the history's lock. Parts that stay of a
 /// segment with more to lose than to keep move to a new one, which is published before the old one goes. A segment with
 /// a damaged part that has no good copy stays. Fails where an epoch that stays is damaged, for nobody knows what it
 /// needs.

@@ -55,20 +55,15 @@ Status read_options(std::span<const std::uint8_t> bytes, HistoryOptions& options
 
 String options_path(std::string_view root) { return join({root, "/history"}); }
 
-std::optional<EpochName> parse_epoch_name(std::string_view text) {
-  if (text.size() != kNumberDigits + 1 + 32 || text[kNumberDigits] != '-') return std::nullopt;
-  EpochName name;
-  const char* const end = text.data() + kNumberDigits;
-  const auto [at, error] = std::from_chars(text.data(), end, name.number);
-  const auto root = storage::parse_content_hash(text.substr(kNumberDigits + 1));
-  if (error != std::errc() || at != end || name.number == 0 || !root) return std::nullopt;
-  name.root = *root;
-  return name;
+bool is_parity_temporary(std::string_view name) {
+  constexpr std::string_view kBegin = History::kParityTemporary;
+  if (!name.starts_with(kBegin) || name.size() < kBegin.size() + 1 || name.size() > kBegin.size() + 2) return false;
+  return name.find_first_not_of("0123456789", kBegin.size()) == std::string_view::npos;
 }
 
 /// Nothing is written or removed in a folder that somebody else's name leads to.
 Status check_folders(FileSystem& files, const String& root, Report& report) {
-  for (const char* const name : {"/epochs", "/segments", "/tmp"}) {
+  for (const char* const name : {"/epochs", "/segments", "/parity", "/tmp"}) {
     const String path = join({root, name});
     const auto link = files.is_link(path);
     if (!link.ok()) return storage::fail_file(report, path, "look at it", link.status());
@@ -104,6 +99,17 @@ Status fail_part(const EpochTile& tile, const TilePart& part, const char* what, 
 }
 
 }  // namespace
+
+std::optional<EpochName> parse_epoch_name(std::string_view text) {
+  if (text.size() != kNumberDigits + 1 + 32 || text[kNumberDigits] != '-') return std::nullopt;
+  EpochName name;
+  const char* const end = text.data() + kNumberDigits;
+  const auto [at, error] = std::from_chars(text.data(), end, name.number);
+  const auto root = storage::parse_content_hash(text.substr(kNumberDigits + 1));
+  if (error != std::errc() || at != end || name.number == 0 || !root) return std::nullopt;
+  name.root = *root;
+  return name;
+}
 
 bool is_lost(const Status& status) {
   return storage::is_missing(status) || status.code() == StatusCode::corrupt ||
@@ -283,8 +289,9 @@ Result<Vector<Cell>> History::read_tile(const Epoch& epoch, const EpochTile& til
 
 Result<std::uint64_t> History::stored_bytes(Report& report) const {
   std::uint64_t sum = 0;
-  for (const String& folder : {epochs_folder(), segments_folder()}) {
+  for (const String& folder : {epochs_folder(), segments_folder(), parity_folder()}) {
     const auto names = files_->list(folder);
+    if (!names.ok() && storage::is_missing(names.status())) continue;
     if (!names.ok()) return storage::fail_file(report, folder, "list it", names.status());
     for (const String& name : *names) {
       const auto file = files_->open(join({folder, "/", name}));
@@ -302,6 +309,10 @@ Result<std::unique_ptr<storage::FileLock>> History::lock(Report& report) {
   QUERN_ASSIGN_OR_RETURN(auto lock, lock_folder(*files_, root_, report));
   QUERN_RETURN_IF_ERROR(check_folders(*files_, root_, report));
   for (const char* const name : kTemporary) (void)files_->remove(join({root_, name}));
+  const auto left = files_->list(join({root_, "/tmp"}));
+  if (left.ok())
+    for (const String& name : *left)
+      if (is_parity_temporary(name)) (void)files_->remove(join({root_, "/tmp/", name}));
   return lock;
 }
 

@@ -4,6 +4,7 @@
 //   history          what the folder is: cell size, limit, store or bundle
 //   epochs/N-HASH    epoch number N (12 digits); HASH of its bytes is its root
 //   segments/HASH    parts of tiles
+//   parity/HASH-NN   parity over epochs and segments, where somebody asked for it (lidar/history/parity.h)
 //   tmp/  lock       what a writer has not published; who writes
 //
 // An addition writes and syncs its segment, renames it, syncs the folder, and then does the same with its epoch: a
@@ -34,6 +35,9 @@ struct EpochName {
 
   friend bool operator==(const EpochName&, const EpochName&) = default;
 };
+
+/// Of the name of an epoch's file; nothing where it is none.
+std::optional<EpochName> parse_epoch_name(std::string_view text);
 
 /// Tiles by the root of their epoch.
 using NeededTiles = std::map<ContentHash, std::set<TileKey>>;
@@ -68,7 +72,7 @@ class History {
   Result<Vector<Cell>> read_tile(const Epoch& epoch, const EpochTile& tile, Report& report);
   /// The bytes of a part of a tile.
   Result<Vector<std::uint8_t>> read_part(const EpochTile& tile, const TilePart& part, Report& report);
-  /// Bytes of all epochs and segments.
+  /// Bytes of all epochs, segments and parity.
   Result<std::uint64_t> stored_bytes(Report& report) const;
 
   /// Held while the history is changed; files that a writer that died left in tmp/ are removed. Fails where somebody
@@ -76,6 +80,11 @@ class History {
   Result<std::unique_ptr<storage::FileLock>> lock(Report& report);
   /// Where the lock's holder writes a segment.
   String new_segment_path() const { return storage::join({root_, "/tmp/segment"}); }
+  /// Where he writes file `column` of a set of parity.
+  static constexpr std::string_view kParityTemporary = "parity-";
+  String parity_temporary(std::uint32_t column) const {
+    return storage::join({root_, "/tmp/", kParityTemporary, storage::decimal(column)});
+  }
   /// Gives a finished segment its name.
   Status publish_segment(const ContentHash& name, Report& report);
   /// Publishes an epoch whose parts are all published. Returns its root.
@@ -85,6 +94,7 @@ class History {
   String segment_path(std::string_view name) const { return storage::join({root_, "/segments/", name}); }
   String epochs_folder() const { return storage::join({root_, "/epochs"}); }
   String segments_folder() const { return storage::join({root_, "/segments"}); }
+  String parity_folder() const { return storage::join({root_, "/parity"}); }
 
   /// Copies epochs with these of their tiles into a new history that does not change. `out` must not be there.
   Status bundle(const String& out, const NeededTiles& needed, Report& report);

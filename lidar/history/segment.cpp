@@ -150,6 +150,8 @@ Result<Vector<PartPlace>> read_segment(File& file, bool& whole) {
   return walk(file, size);
 }
 
+ContentHash segment_name(std::span<const PartPlace> places) { return storage::content_hash(index_of(places)); }
+
 bool heads_hold(File& file, std::span<const PartPlace> places) {
   std::array<std::uint8_t, kPartHeadBytes> head;
   for (const PartPlace& place : places) {

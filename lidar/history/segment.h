@@ -48,6 +48,9 @@ class SegmentWriter {
 /// `whole` says which. Any bytes are safe. Fails where the system refuses to read.
 Result<Vector<PartPlace>> read_segment(storage::File& file, bool& whole);
 
+/// The name of a segment with these parts: the hash of its index.
+storage::ContentHash segment_name(std::span<const PartPlace> places);
+
 /// Whether the heads of these parts, which a walk over a damaged segment relies on, are as they must be.
 bool heads_hold(storage::File& file, std::span<const PartPlace> places);
 

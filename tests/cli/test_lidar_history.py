@@ -220,6 +220,49 @@ class History(CliTest):
         self.assertIn(first["root"].encode(), said)
         self.assertIn(b"compress again", said)
 
+    def test_lost_files_come_back_from_parity(self):
+        history, _ = self.made()
+        self.ok("lidar", "history", "add", history, *self.scans("more", (6,)), "--poses", self.poses(1), "-q")
+        self.assertIn(b"has no parity", self.ok("lidar", "history", "repair", history).stderr)
+        made = harness.run("lidar", "history", "parity", history, "--parity", "4+2", "--json")
+        if b"made without ISA-L" in made.stderr:
+            self.skipTest("built without ISA-L")
+        self.assertEqual(self.json(made)["guarded_files"], 4)
+        whole = {name: read_bytes(name) for kind in ("epochs", "segments", "parity")
+                 for name in glob.glob(history + "/" + kind + "/*")}
+        self.assertEqual(len(whole), 6)
+        verify = ("lidar", "history", "verify", history)
+        self.assertIn(b"parity over 4 files", self.ok(*verify).stdout)
+        segment, other = glob.glob(history + "/segments/*")
+        bare = self.path("bare")
+        shutil.copytree(history, bare)
+        shutil.rmtree(bare + "/parity")
+        os.remove(bare + "/segments/" + os.path.basename(segment))
+        self.refused(3, "there is no parity; restore", "lidar", "history", "repair", bare)
+        os.remove(segment)
+        damaged = bytearray(whole[other])
+        damaged[40] ^= 1
+        self.write(os.path.relpath(other, self.folder.name), damaged)
+        self.assertIn(b"history repair", self.refused(3, "damaged or missing", *verify, "-q").stderr)
+        self.refused(3, "history repair", "lidar", "history", "parity", history)
+        told = self.json(self.ok("lidar", "history", "repair", history, "--json"))
+        self.assertEqual(sorted(told["mended"]), sorted("segments/" + os.path.basename(n) for n in (segment, other)))
+        self.assertEqual({name: read_bytes(name) for name in whole}, whole)
+        for name in list(whole)[:3]:
+            os.remove(name)
+        self.refused(3, "beyond their parity", "lidar", "history", "repair", history)
+        for name in list(whole)[:3]:
+            self.write(os.path.relpath(name, self.folder.name), whole[name])
+        self.ok("lidar", "history", "add", history, *self.scans("again", (7,)), "--poses", self.poses(1), "-q")
+        self.assertIn(b"2 files have no parity yet", self.ok(*verify).stderr)
+        self.assertEqual(self.json(self.ok("lidar", "history", "parity", history, "--json"))["made_sets"], 1)
+        self.assertIn(b"files lost their parity", self.ok("lidar", "history", "gc", history, "--keep", 1).stderr)
+        self.ok("lidar", "history", "parity", history, "-q")
+        self.ok("lidar", "history", "parity", history, "--parity", "none", "-q")
+        self.assertEqual(os.listdir(history + "/parity"), [])
+        for text in ("3", "0+2", "3+0", "60+9"):
+            self.refused(1, "parity", "lidar", "history", "parity", history, "--parity", text)
+
     def test_links_are_not_followed(self):
         history, _ = self.made()
         papers = self.path("papers")

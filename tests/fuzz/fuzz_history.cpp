@@ -1,6 +1,7 @@
 // Histories: any bytes as an epoch, as the cells of a tile and as a segment become what they say or a status, and what
 // is accepted comes out byte for byte.
 #include "lidar/history/epoch.h"
+#include "lidar/history/parity_sets.h"
 #include "lidar/history/segment.h"
 #include "tests/fuzz/fuzz_common.h"
 
@@ -65,15 +66,25 @@ void try_segment(std::span<const std::uint8_t> bytes) {
   }
 }
 
+void try_parity(std::span<const std::uint8_t> bytes) {
+  std::uint8_t index = 0;
+  const auto list = read_parity_header(bytes, index);
+  if (!list.ok()) return;
+  const auto written = write_parity_header(*list, index);
+  QUERN_FUZZ_CHECK(written.size() <= kMostParityHeaderBytes && written.size() <= bytes.size());
+  QUERN_FUZZ_CHECK(same(written, bytes.first(written.size())));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Feed feed({data, size});
   const fuzz::AllocationWatch watch;
-  switch (feed.byte() % 3) {
+  switch (feed.byte() % 4) {
     case 0: try_epoch(feed.rest()); break;
     case 1: try_cells(feed.rest()); break;
-    default: try_segment(feed.rest()); break;
+    case 2: try_segment(feed.rest()); break;
+    default: try_parity(feed.rest()); break;
   }
   QUERN_FUZZ_CHECK(watch.peak() <= (UINT64_C(1) << 16) + 64 * size);
   return 0;
