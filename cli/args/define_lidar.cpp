@@ -33,9 +33,11 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "a pose for each frame, 12 numbers a line: the rows of a 3x4 matrix in metres, from sensor to world as KITTI "
       "writes them; frames are then predicted from those before them");
   add_value(work, "--key-frames", raw.key_every, "N",
-            "with --poses: every N-th frame, 1 to 64, is predicted by no other frame [16]");
-  add_value(work, "--history", raw.history, "DIR",
-            "with --poses: frames are predicted from earlier drives, too; decoding needs the history");
+            "with --poses or --history: every N-th frame, 1 to 64, is predicted by no other frame [16]");
+  add_value(
+      work, "--history", raw.history, "DIR",
+      "frames are predicted from earlier drives, too; decoding needs the history; without --poses they find their "
+      "place in it");
   work.add_flag("--no-history", raw.no_history, "do not use --history: the drive can be read by itself");
   add_columns(work, raw);
   add_images(work, raw);
@@ -48,6 +50,7 @@ void define_compress(CLI::App& verb, RawArgs& raw) {
       "  quern lidar compress --max-error 2cm 000000.bin 000001.bin -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt velodyne/ -o drive.qnl\n"
       "  quern lidar compress --max-error 15cm --poses poses.txt --history streets velodyne/ -o drive.qnl\n"
+      "  quern lidar compress --max-error 15cm --history streets velodyne/ -o drive.qnl\n"
       "  quern lidar compress survey.las -o survey.qnl\n"
       "  quern lidar compress --max-error 5cm --topic /points run.mcap -o run.qnl\n"
       "  quern lidar compress --sensor os1.json --channel reflectivity=refl.u8 range.u32 -o images.qnl\n");
@@ -145,10 +148,9 @@ LidarMode parse_mode(const std::string& text) {
 LidarMode mode_for(std::uint64_t bound_nm) { return bound_nm <= kFineMode ? LidarMode::points : LidarMode::set; }
 
 void read_compress(const RawArgs& raw, LidarArgs& out) {
-  if (!out.history.empty() && raw.poses.empty())
-    fail(Exit::usage, "--history needs --poses: a frame is predicted from what was seen around it");
   if (!raw.key_every.empty()) {
-    if (raw.poses.empty()) fail(Exit::usage, "--key-frames needs --poses");
+    if (raw.poses.empty() && out.history.empty())
+      fail(Exit::usage, "--key-frames needs --poses, or a --history in which frames find their place");
     out.key_every = parse_count(raw.key_every, "--key-frames", lidar::kMostKeyDistance);
     if (out.key_every == 0) fail(Exit::usage, "--key-frames 0: use 1 to 64");
   }

@@ -18,6 +18,7 @@
 #include "lidar/bags/point_cloud2.h"
 #include "lidar/drive/posed_frames.h"
 #include "lidar/images/range_cloud.h"
+#include "lidar/locate/locator.h"
 
 namespace quern::cli {
 namespace {
@@ -90,7 +91,7 @@ void tell_frame(const std::string& label, const Coded& coded, const LidarArgs& a
 
 struct Totals {
   std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0;
-  std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0, by_history = 0;
+  std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0, by_history = 0, located = 0;
   double seconds = 0, largest_error = 0;
 
   void add(const Coded& coded) {
@@ -144,6 +145,7 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const Scans& s
                     {"attribute_bytes", totals.columns},
                     {"predicted_frames", totals.predicted},
                     {"history_frames", totals.by_history},
+                    {"located_frames", totals.located},
                     {"codec", "lidar"},
                     {"mode", mode_name(mode)},
                     {"bound",
@@ -169,6 +171,9 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const Scans& s
                          frames.size(), size_text(totals.input_bytes), size_text(output_bytes),
                          ratio_of(totals.input_bytes, output_bytes), mode_name(mode), error,
                          static_cast<double>(frames.size()) / std::max(totals.seconds, 1e-9)));
+  if (!args.history.empty() && args.poses.empty())
+    print_note(fmt::format("{}: {} of {} frames found their place in {}{}", args.output, totals.located, frames.size(),
+                           args.history, totals.located == 0 ? "; name their poses with --poses" : ""));
 }
 
 /// The mode that no input forbids.
@@ -189,7 +194,7 @@ class FrameCoder {
 
   void run() {
     const Stopwatch watch;
-    if (!poses_.empty()) {
+    if (!poses_.empty() || !args_.history.empty()) {
       run_in_order();
     } else {
       const std::size_t batch = kFramesPerThread * runner_.width();
@@ -242,18 +247,35 @@ class FrameCoder {
 
   /// Each frame is predicted from those before it, and from the history.
   void run_in_order() {
-    lidar::PosedFrames frames(args_.key_every, history());
+    const lidar::UsedHistory used = history();
+    std::optional<lidar::PosedFrames> frames(std::in_place, args_.key_every, used);
     std::vector<Coded> group;
     for (std::size_t i = 0; i < scans_.size(); ++i) {
+      bool has_pose = false;
       group.push_back(encode_scan(scans_, i, time_of(i), args_, [&](const auto& cloud, const auto& options) {
-        auto frame = frames.encode(cloud, options, poses_[i], runner_);
+        const auto pose = pose_of_frame(i, cloud);
+        has_pose = pose.ok() && pose->has_value();
+        auto frame = !pose.ok() ? Result<lidar::CodedFrame>(pose.status())
+                     : has_pose ? frames->encode(cloud, options, **pose, runner_)
+                                : lidar::encode_frame(cloud, options, runner_);
         if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
           fail_needed({}, frame.status(), tiles_->report(), "; restore the history from a copy, or type --no-history");
         return frame;
       }));
       note_done();
-      if (frames.is_key_next() || i + 1 == scans_.size()) keep_group(i + 1 - group.size(), group);
+      if (!has_pose || frames->is_key_next() || i + 1 == scans_.size()) keep_group(i + 1 - group.size(), group);
+      // No frame behind one without a place is predicted from what lies before it.
+      if (!has_pose) frames.emplace(args_.key_every, used);
     }
+  }
+
+  /// That of the file or, without one, where the scan finds its place in the history.
+  Result<std::optional<lidar::Pose>> pose_of_frame(std::size_t i, const lidar::PointCloud& cloud) {
+    if (!poses_.empty()) return std::optional(poses_[i]);
+    if (!locator_ || cloud.kind != lidar::CoordinateKind::f32) return std::optional<lidar::Pose>();
+    auto pose = locator_->locate(lidar::unit_points(cloud.words));
+    if (pose.ok() && *pose) ++totals_.located;
+    return pose;
   }
 
   /// The newest epoch of the history that was named.
@@ -265,6 +287,12 @@ class FrameCoder {
     if (!names.ok()) fail_history(args_.history, names.status(), report);
     if (names->empty()) return {};
     epoch_ = names->back().root;
+    if (poses_.empty()) {
+      auto places = lidar::read_places(tiles_->history(), report);
+      if (!places.ok()) fail_history(args_.history, places.status(), report);
+      for (const String& note : report.notes) print_note(plain(note));
+      locator_.emplace(*tiles_, *epoch_, std::move(places).value());
+    }
     return {tiles_.get(), *epoch_};
   }
 
@@ -313,6 +341,7 @@ class FrameCoder {
   std::vector<lidar::Pose> poses_;
   std::unique_ptr<lidar::HistoryTiles> tiles_;
   std::optional<lidar::ContentHash> epoch_;  ///< of the history, that frames may be predicted from
+  std::optional<lidar::Locator> locator_;    ///< where no poses are given
   SpoolFile spool_;
   std::uint64_t spooled_ = 0;
   std::deque<Coded> frames_;

@@ -10,6 +10,7 @@
 #include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
 #include "cli/verbs/verbs.h"
+#include "lidar/locate/rigid.h"
 
 namespace quern::cli {
 namespace {
@@ -81,6 +82,7 @@ Json frame_json(const lidar::DriveFrame& frame) {
            {"epoch", frame.description.epoch ? Json(plain(storage::hex(*frame.description.epoch))) : Json(nullptr)},
            {"columns", columns}};
   add_kinds(frame.description, out);
+  out["pose"] = frame.description.pose ? Json(lidar::matrix_of(*frame.description.pose)) : Json(nullptr);
   return out;
 }
 

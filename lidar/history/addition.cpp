@@ -106,6 +106,7 @@ Status Addition::add(const Pose& pose, std::span<const UnitPoint> points) {
     const auto placed = world.place(point, cell_units_);
     if (placed) tiles_[placed->first].cells.push_back(placed->second);
   }
+  if (!is_place_known(places_, pose)) places_.push_back({pose, context_of(points)});
   for (auto& [key, cells] : tiles_)
     if (cells.cells.size() > 2 * cells.sorted + kUnsorted) sort(cells);
   ++frames_;
@@ -146,6 +147,11 @@ Result<Added> Addition::publish(History& history, Report& report) {
   }
   out.evicted_tiles = evict(next, history.options().most_bytes);
   out.tiles = next.tiles.size();
+  QUERN_ASSIGN_OR_RETURN(const auto known, read_places(history, report));
+  Vector<Place> places;
+  for (const Place& place : places_)
+    if (!is_place_known(known, place.pose)) places.push_back(place);
+  QUERN_RETURN_IF_ERROR(publish_places(history, places, report));
   QUERN_RETURN_IF_ERROR(write_segment(history, next, parts, out, report));
   out.epoch.number = next.number;
   QUERN_ASSIGN_OR_RETURN(out.epoch.root, history.publish_epoch(next, report));

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "lidar/history/history.h"
+#include "lidar/history/places.h"
 
 namespace quern::lidar {
 
@@ -47,6 +47,7 @@ class Addition {
   std::uint64_t most_cells_;
   std::uint64_t frames_ = 0;
   std::map<TileKey, Cells> tiles_;
+  Vector<Place> places_;  ///< where scans were made, those near to an earlier one left out
 };
 
 }  // namespace quern::lidar

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lidar/history/parity_sets.h"
+#include "lidar/history/places.h"
 
 namespace quern::lidar {
 namespace {
@@ -168,6 +169,12 @@ Result<HistoryCheck> check_history(History& history, Report& report) {
     if (!segment.whole || !file.ok() || !heads_hold(**file, segment.parts))
       out.damage.push_back(join({history.segment_path(segment.name), ": a head or its index is damaged"}));
   }
+  Report places;
+  if (const Status status = read_places(history, places).status(); !status.ok()) {
+    report = places;
+    return status;
+  }
+  out.damage.insert(out.damage.end(), places.notes.begin(), places.notes.end());
   std::set<ContentHash> stored, looked_at;
   for (const auto& segment : segments)
     for (const PartPlace& part : segment.parts) stored.insert(part.hash);

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostOptionsBytes = 64;
 constexpr std::uint64_t kMostEpochBytes = UINT64_C(1) << 30;
 constexpr std::size_t kNumberDigits = 12;
 constexpr std::uint64_t kMostCellBytes = 10;  ///< of a varint
-constexpr std::array<const char*, 3> kTemporary = {"/tmp/history", "/tmp/epoch", "/tmp/segment"};
+constexpr std::array<const char*, 4> kTemporary = {"/tmp/history", "/tmp/epoch", "/tmp/segment", "/tmp/places"};
 
 Vector<std::uint8_t> write_options(const HistoryOptions& options, bool is_bundle) {
   Vector<std::uint8_t> out;
@@ -63,7 +63,7 @@ bool is_parity_temporary(std::string_view name) {
 
 /// Nothing is written or removed in a folder that somebody else's name leads to.
 Status check_folders(FileSystem& files, const String& root, Report& report) {
-  for (const char* const name : {"/epochs", "/segments", "/parity", "/tmp"}) {
+  for (const char* const name : {"/epochs", "/segments", "/parity", "/places", "/tmp"}) {
     const String path = join({root, name});
     const auto link = files.is_link(path);
     if (!link.ok()) return storage::fail_file(report, path, "look at it", link.status());
@@ -289,7 +289,7 @@ Result<Vector<Cell>> History::read_tile(const Epoch& epoch, const EpochTile& til
 
 Result<std::uint64_t> History::stored_bytes(Report& report) const {
   std::uint64_t sum = 0;
-  for (const String& folder : {epochs_folder(), segments_folder(), parity_folder()}) {
+  for (const String& folder : {epochs_folder(), segments_folder(), parity_folder(), places_folder()}) {
     const auto names = files_->list(folder);
     if (!names.ok() && storage::is_missing(names.status())) continue;
     if (!names.ok()) return storage::fail_file(report, folder, "list it", names.status());

@@ -5,6 +5,7 @@
 //   epochs/N-HASH    epoch number N (12 digits); HASH of its bytes is its root
 //   segments/HASH    parts of tiles
 //   parity/HASH-NN   parity over epochs and segments, where somebody asked for it (lidar/history/parity.h)
+//   places/HASH      where scans were made, for encoders that look for their place (lidar/history/places.h)
 //   tmp/  lock       what a writer has not published; who writes
 //
 // An addition writes and syncs its segment, renames it, syncs the folder, and then does the same with its epoch: a
@@ -95,6 +96,7 @@ class History {
   String epochs_folder() const { return storage::join({root_, "/epochs"}); }
   String segments_folder() const { return storage::join({root_, "/segments"}); }
   String parity_folder() const { return storage::join({root_, "/parity"}); }
+  String places_folder() const { return storage::join({root_, "/places"}); }
 
   /// Copies epochs with these of their tiles into a new history that does not change. `out` must not be there.
   Status bundle(const String& out, const NeededTiles& needed, Report& report);

@@ -33,11 +33,9 @@ Result<const SeenFrame*> HistoryTiles::points_of(const ContentHash& root, const 
   return &kept_.front().points;
 }
 
-Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, const Pose& pose,
-                               ScanPredictor& predictor) {
-  report_ = {};
-  QUERN_ASSIGN_OR_RETURN(const Epoch* const epoch, epoch_of(root));
-  const auto tiles = tiles_around(*epoch, pose, reach);
+Result<Vector<const EpochTile*>> HistoryTiles::fitting_tiles(const Epoch& epoch, std::uint64_t reach,
+                                                             const Pose& pose) {
+  auto tiles = tiles_around(epoch, pose, reach);
   std::uint64_t cells = 0;
   for (const EpochTile* const tile : tiles) cells += tile->cells();
   // A cell is read as a number and becomes a point.
@@ -45,11 +43,35 @@ Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, con
     return storage::fail(report_, StatusCode::memory_limit,
                          storage::join({history_.root(), ": the tiles around a frame have ", storage::decimal(cells),
                                         " cells, which is more than memory allows"}));
+  return tiles;
+}
+
+Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, const Pose& pose,
+                               ScanPredictor& predictor) {
+  report_ = {};
+  QUERN_ASSIGN_OR_RETURN(const Epoch* const epoch, epoch_of(root));
+  QUERN_ASSIGN_OR_RETURN(const auto tiles, fitting_tiles(*epoch, reach, pose));
   for (const EpochTile* const tile : tiles) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const points, points_of(root, *epoch, *tile));
     predictor.add(*points);
   }
   return {};
+}
+
+Result<Vector<UnitPoint>> HistoryTiles::points_around(const ContentHash& root, std::uint64_t reach, const Pose& pose) {
+  report_ = {};
+  QUERN_ASSIGN_OR_RETURN(const Epoch* const epoch, epoch_of(root));
+  QUERN_ASSIGN_OR_RETURN(const auto tiles, fitting_tiles(*epoch, reach, pose));
+  const TileKey middle = tile_of(pose);
+  Vector<UnitPoint> out;
+  for (const EpochTile* const tile : tiles) {
+    QUERN_ASSIGN_OR_RETURN(const SeenFrame* const seen, points_of(root, *epoch, *tile));
+    const UnitPoint corner{(tile->key.x - middle.x) * kTileUnits, (tile->key.y - middle.y) * kTileUnits,
+                           (tile->key.z - middle.z) * kTileUnits};
+    for (const UnitPoint& point : seen->points)
+      out.push_back({point[0] + corner[0], point[1] + corner[1], point[2] + corner[2]});
+  }
+  return out;
 }
 
 }  // namespace quern::lidar

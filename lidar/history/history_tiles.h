@@ -18,6 +18,8 @@ class HistoryTiles final : public TileSource {
       : history_(std::move(history)), memory_(memory_bytes), most_bytes_(most_bytes) {}
 
   Status add_tiles(const ContentHash& epoch, std::uint64_t reach, const Pose& pose, ScanPredictor& predictor) override;
+  /// The points of these tiles, from the corner of the tile in which `pose` stands.
+  Result<Vector<UnitPoint>> points_around(const ContentHash& epoch, std::uint64_t reach, const Pose& pose);
   History& history() { return history_; }
   /// What the last failure was about, naming the tile.
   const Report& report() const { return report_; }
@@ -32,6 +34,8 @@ class HistoryTiles final : public TileSource {
     return kept.points.points.size() * sizeof(UnitPoint) + sizeof(Kept);
   }
 
+  /// Fails with `memory_limit` where they have too many cells.
+  Result<Vector<const EpochTile*>> fitting_tiles(const Epoch& epoch, std::uint64_t reach, const Pose& pose);
   Result<const Epoch*> epoch_of(const ContentHash& root);
   Result<const SeenFrame*> points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile);
 

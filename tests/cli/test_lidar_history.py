@@ -330,7 +330,6 @@ class History(CliTest):
         self.refused(1, "goes into 32 m", "lidar", "history", "init", self.path("x"), "--resolution", "7cm")
         self.refused(1, "scans need --poses", "lidar", "history", "add", history, scan)
         self.refused(2, "history init", "lidar", "history", "ls", self.path("nowhere"))
-        self.refused(1, "--history needs --poses", "lidar", "compress", scan, "-o", self.path("a"), "--history", history)
         self.refused(1, "type quern lidar history init", "lidar", "history")
         self.refused(5, "add fewer scans at a time", "lidar", "history", "add", history, scan, "--poses", self.poses(1),
                      "--memory", "64K")

@@ -2,6 +2,7 @@
 // is accepted comes out byte for byte.
 #include "lidar/history/epoch.h"
 #include "lidar/history/parity_sets.h"
+#include "lidar/history/places.h"
 #include "lidar/history/segment.h"
 #include "tests/fuzz/fuzz_common.h"
 
@@ -75,16 +76,22 @@ void try_parity(std::span<const std::uint8_t> bytes) {
   QUERN_FUZZ_CHECK(same(written, bytes.first(written.size())));
 }
 
+void try_places(std::span<const std::uint8_t> bytes) {
+  const auto places = read_places(bytes);
+  if (places.ok()) QUERN_FUZZ_CHECK(same(write_places(*places), bytes));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Feed feed({data, size});
   const fuzz::AllocationWatch watch;
-  switch (feed.byte() % 4) {
+  switch (feed.byte() % 5) {
     case 0: try_epoch(feed.rest()); break;
     case 1: try_cells(feed.rest()); break;
     case 2: try_segment(feed.rest()); break;
-    default: try_parity(feed.rest()); break;
+    case 3: try_parity(feed.rest()); break;
+    default: try_places(feed.rest()); break;
   }
   QUERN_FUZZ_CHECK(watch.peak() <= (UINT64_C(1) << 16) + 64 * size);
   return 0;
