@@ -32,6 +32,7 @@ packages=(
   libhdf5-dev libnetcdf-dev hdf5-tools              # .h5 and .nc files; h5repack
   liblz4-dev libsqlite3-dev                         # bags of ROS 2
   libisal-dev                                       # parity of checkpoints
+  liburing-dev                                      # several writes at once to tiers of checkpoints
   python3                                           # scripts
 )
 if ((!minimal)); then

@@ -13,6 +13,11 @@ bool has_errno(const Status& status, int number) {
 
 }  // namespace
 
+Result<std::unique_ptr<WriteQueue>> FileSystem::create_queue(std::string_view path, unsigned /*depth*/) {
+  QUERN_ASSIGN_OR_RETURN(auto file, create(path));
+  return make_plain_queue(std::move(file));
+}
+
 bool is_missing(const Status& status) { return has_errno(status, ENOENT) || has_errno(status, ENOTDIR); }
 bool is_busy(const Status& status) { return has_errno(status, EWOULDBLOCK); }
 bool exists_already(const Status& status) { return has_errno(status, EEXIST); }

@@ -10,6 +10,8 @@
 #include <quern/memory.h>
 #include <quern/status.h>
 
+#include "storage/write_queue.h"
+
 namespace quern::storage {
 
 /// An open file. Reads and writes may move fewer bytes than asked; a read of 0 bytes is the end of the file.
@@ -55,6 +57,8 @@ class FileSystem {
   virtual Result<std::unique_ptr<FileLock>> lock(std::string_view path, LockKind kind, bool wait) = 0;
   /// A name nobody else uses: 32 hexadecimal digits.
   virtual Result<String> new_name() = 0;
+  /// A new file that is written from start to end; here a plain queue on create(). `depth`: blocks under way, at most.
+  virtual Result<std::unique_ptr<WriteQueue>> create_queue(std::string_view path, unsigned depth);
 };
 
 /// The operating system's files.

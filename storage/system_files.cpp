@@ -27,12 +27,17 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
+  /// The caller owns it from now on.
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -95,6 +100,26 @@ class SystemFiles final : public FileSystem {
   }
   Result<std::unique_ptr<File>> create(std::string_view path) override {
     return wrap(open_descriptor(String(path), O_RDWR | O_CREAT | O_EXCL));
+  }
+  Result<std::unique_ptr<WriteQueue>> create_queue(std::string_view path, unsigned depth) override {
+    const String name(path);
+    constexpr int kNew = O_RDWR | O_CREAT | O_EXCL;
+    Descriptor fd = open_descriptor(name, kNew | O_DIRECT);
+    bool direct = fd.ok();
+    if (!direct && errno == EINVAL) {
+      // This file system has no O_DIRECT; some make the file before they say so.
+      fd = open_descriptor(name, kNew);
+      if (!fd.ok() && errno == EEXIST) fd = open_descriptor(name, O_RDWR);
+    }
+    if (!fd.ok()) return last_error();
+    if (auto queue = make_uring_queue(fd.get(), direct, depth)) {
+      (void)fd.release();
+      return queue;
+    }
+    // Without io_uring the page cache is what lets several blocks be under way.
+    if (direct && ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_DIRECT) != 0) return last_error();
+    QUERN_ASSIGN_OR_RETURN(auto file, wrap(std::move(fd)));
+    return make_plain_queue(std::move(file));
   }
   Status rename(std::string_view from, std::string_view to) override {
     return answer(::rename(String(from).c_str(), String(to).c_str()));

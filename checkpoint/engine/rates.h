@@ -1,27 +1,11 @@
 // How fast copying and coding go, measured; and which of them lets the trainer write again sooner.
 #pragma once
 
-#include <cstdint>
+#include "storage/moving_rate.h"
 
 namespace quern::checkpoint {
 
-/// A moving average of bytes a second: each measurement counts by its bytes, the last 64 MiB or so count most.
-class MovingRate {
- public:
-  void add(std::uint64_t bytes, double seconds) {
-    if (bytes == 0 || !(seconds > 0)) return;
-    constexpr double kMemory = 1 << 26;
-    const double keep = kMemory / (kMemory + static_cast<double>(bytes));
-    bytes_ = bytes_ * keep + static_cast<double>(bytes);
-    seconds_ = seconds_ * keep + seconds;
-  }
-  bool known() const { return seconds_ > 0; }
-  double per_second() const { return known() ? bytes_ / seconds_ : 0; }
-
- private:
-  double bytes_ = 0;
-  double seconds_ = 0;
-};
+using storage::MovingRate;
 
 /// A tensor for which there are two ways.
 struct CaptureChoice {

@@ -1,8 +1,5 @@
 #include "checkpoint/engine/stoppable_files.h"
 
-#include <algorithm>
-#include <thread>
-
 namespace quern::checkpoint {
 namespace {
 
@@ -29,24 +26,8 @@ class StoppableFile final : public File {
 }  // namespace
 
 bool StoppableFiles::take_turn(std::size_t bytes) {
-  using Clock = std::chrono::steady_clock;
   written_.fetch_add(bytes);
-  if (!(most_ > 0)) return !stopped();
-  Clock::time_point until;
-  {
-    // A bucket that holds a tenth of a second.
-    const std::lock_guard lock(mutex_);
-    next_ = std::max(next_, Clock::now() - std::chrono::milliseconds(100));
-    next_ +=
-        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(static_cast<double>(bytes) / most_));
-    until = next_;
-  }
-  while (!stopped()) {
-    const auto left = until - Clock::now();
-    if (left <= Clock::duration::zero()) return true;
-    std::this_thread::sleep_for(std::min<Clock::duration>(left, std::chrono::milliseconds(50)));
-  }
-  return false;
+  return storage::wait_turn(bucket_, bytes, [this] { return stopped(); });
 }
 
 Result<std::unique_ptr<File>> StoppableFiles::create(std::string_view path) {

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <mutex>
 
 #include "checkpoint/storage.h"
+#include "storage/token_bucket.h"
 
 namespace quern::checkpoint {
 
@@ -14,7 +13,7 @@ namespace quern::checkpoint {
 class StoppableFiles final : public FileSystem {
  public:
   /// `most`: bytes a second that may be written, over times longer than a tenth of a second; 0: as fast as it goes.
-  explicit StoppableFiles(FileSystem& files, double most = 0) : files_(files), most_(most) {}
+  explicit StoppableFiles(FileSystem& files, double most = 0) : files_(files), bucket_(most) {}
   void stop(bool stopped) { stopped_.store(stopped); }
   bool stopped() const { return stopped_.load(); }
   std::uint64_t written_bytes() const { return written_.load(); }
@@ -37,9 +36,7 @@ class StoppableFiles final : public FileSystem {
 
  private:
   FileSystem& files_;
-  const double most_;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point next_{};  ///< when what was allowed so far is written at that rate
+  storage::TokenBucket bucket_;
   std::atomic<bool> stopped_{false};
   std::atomic<std::uint64_t> written_{0};
 };

@@ -1,0 +1,32 @@
+// Limits how many bytes a second somebody writes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace quern::storage {
+
+/// A token bucket that holds a tenth of a second. Any thread may call anything.
+class TokenBucket {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `rate`: bytes a second; 0: no limit.
+  explicit TokenBucket(double rate = 0) : rate_(rate) {}
+  void set_rate(double rate);
+  double rate() const;
+  /// Takes `bytes` out; they may be written from the returned time on. Asks no clock.
+  Clock::time_point take(std::uint64_t bytes, Clock::time_point now);
+
+ private:
+  mutable std::mutex mutex_;
+  double rate_;
+  Clock::time_point next_{};  ///< when what was taken so far is written at that rate
+};
+
+/// Waits until so many bytes may be written; false: `stopped` said so meanwhile. It is asked every 50 ms.
+bool wait_turn(TokenBucket& bucket, std::uint64_t bytes, const std::function<bool()>& stopped);
+
+}  // namespace quern::storage
