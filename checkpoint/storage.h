@@ -35,5 +35,6 @@ using storage::remove_tree;
 using storage::Report;
 using storage::system_files;
 using storage::write_fully;
+using storage::WriteQueue;
 
 }  // namespace quern::checkpoint

@@ -8,7 +8,9 @@
 #include "checkpoint/capi/read_tensor.h"
 #include "checkpoint/capi/save_desc.h"
 #include "checkpoint/engine/engine.h"
+#include "checkpoint/tiers/tiers.h"
 #include "libcompress/capi/versioned.h"
+#include "libcompress/core/task_runner.h"
 
 struct quern_checkpoint_engine {
   std::unique_ptr<quern::checkpoint::Engine> engine;
@@ -68,6 +70,33 @@ EngineOptions options_of(const quern_checkpoint_engine_desc& desc) {
   return options;
 }
 
+Status read_tiers(const quern_checkpoint_engine_desc& desc, EngineOptions& options) {
+  options.keep_local = static_cast<std::size_t>(desc.keep_local);
+  if (desc.tier_count > 64 || (desc.tiers == nullptr && desc.tier_count != 0))
+    return Status(StatusCode::invalid_argument, "tiers is NULL, or there are more than 64");
+  if (desc.keep_local != 0 && desc.tier_count == 0)
+    return Status(StatusCode::invalid_argument, "keep_local removes what tiers have; give tiers");
+  for (std::uint64_t i = 0; i < desc.tier_count; ++i) {
+    quern_checkpoint_tier tier = QUERN_CHECKPOINT_TIER_INIT;
+    QUERN_RETURN_IF_ERROR(quern::capi::read_struct(desc.tiers[i], tier));
+    if (tier.path == nullptr || *tier.path == '\0')
+      return Status(StatusCode::invalid_argument, "tier {0} has no path", static_cast<std::int64_t>(i));
+    if (tier.every == 0 || tier.most_waiting == 0 || !(tier.write_rate >= 0) || !(tier.share > 0 && tier.share <= 1))
+      return Status(
+          StatusCode::invalid_argument,
+          "tier {0}: every and most_waiting are at least 1, write_rate at least 0, share above 0 and at most 1",
+          static_cast<std::int64_t>(i));
+    TierOptions out;
+    out.path = tier.path;
+    out.every = tier.every;
+    out.write_rate = tier.write_rate;
+    out.share = tier.share;
+    out.most_waiting = tier.most_waiting;
+    options.tiers.push_back(std::move(out));
+  }
+  return {};
+}
+
 Status answer(const Result<bool>& made, std::uint32_t* out) {
   if (!made.ok()) return made.status();
   *out = *made ? 1 : 0;
@@ -94,8 +123,9 @@ quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoi
   if (const Status checked = ck::check(desc); !checked.ok()) return ck::refuse(checked);
   try {
     Report report;
-    auto engine =
-        quern::checkpoint::Engine::open(quern::checkpoint::system_files(), path, ck::options_of(desc), report);
+    quern::checkpoint::EngineOptions options = ck::options_of(desc);
+    if (const Status tiers = ck::read_tiers(desc, options); !tiers.ok()) return ck::refuse(tiers);
+    auto engine = quern::checkpoint::Engine::open(quern::checkpoint::system_files(), path, options, report);
     if (!engine.ok()) {
       ck::thread_error().set(report, engine.status());
       return static_cast<quern_status>(engine.status().code());
@@ -215,7 +245,8 @@ quern_status quern_checkpoint_engine_poll(quern_checkpoint_engine* engine, uint6
     out.submit_seconds = known.submit_seconds;
     out.captured_seconds = known.captured_seconds;
     out.durable_seconds = known.durable_seconds;
-    if (known.finished && known.code == StatusCode::ok) {
+    out.local_seconds = known.local_seconds;
+    if (known.level >= quern::checkpoint::SaveLevel::local || (known.finished && known.code == StatusCode::ok)) {
       out.result.published = known.published ? 1 : 0;
       out.result.step = step;
       out.result.raw_bytes = known.counts.raw_bytes;
@@ -269,4 +300,54 @@ quern_status quern_checkpoint_engine_measure(quern_checkpoint_engine* engine, qu
   out.written_bytes = known.written_bytes;
   quern::capi::write_struct(out, stats);
   return QUERN_OK;
+}
+
+quern_status quern_checkpoint_engine_measure_tier(quern_checkpoint_engine* engine, uint64_t tier,
+                                                  quern_checkpoint_tier_stats* stats) {
+  if (engine == nullptr) return ck::refuse("quern_checkpoint_engine_measure_tier: the engine is NULL");
+  if (const Status checked = quern::capi::check_struct(stats); !checked.ok()) return ck::refuse(checked);
+  return ck::engine_call(*engine->engine, [&](Report& report) -> Status {
+    QUERN_RETURN_IF_ERROR(engine->engine->check_process(report));
+    const auto all = engine->engine->tier_stats();
+    if (tier >= all.size())
+      return Status(StatusCode::invalid_argument, "the engine has {0} tiers", static_cast<std::int64_t>(all.size()));
+    const quern::checkpoint::TierStats& known = all[static_cast<std::size_t>(tier)];
+    quern_checkpoint_tier_stats out = QUERN_CHECKPOINT_TIER_STATS_INIT;
+    out.depth = known.depth;
+    out.checkpoints = known.checkpoints;
+    out.bytes = known.bytes;
+    out.waiting = known.waiting;
+    out.failed = known.failed;
+    out.passed_over = known.passed_over;
+    out.rate = known.rate;
+    std::memcpy(out.problem, known.problem.data(), std::min(known.problem.size(), sizeof(out.problem) - 1));
+    quern::capi::write_struct(out, stats);
+    return {};
+  });
+}
+
+quern_status quern_checkpoint_newest_of(const char* const* paths, uint64_t count, uint64_t* place, uint64_t* step) {
+  if (paths == nullptr || count == 0 || count > 64 || place == nullptr || step == nullptr)
+    return ck::refuse("quern_checkpoint_newest_of: NULL argument, or not 1 to 64 paths");
+  for (uint64_t i = 0; i < count; ++i)
+    if (paths[i] == nullptr || *paths[i] == '\0')
+      return ck::refuse("quern_checkpoint_newest_of: a path is NULL or empty");
+  try {
+    Report report;
+    quern::Vector<quern::checkpoint::Store> stores;
+    for (uint64_t i = 0; i < count; ++i)
+      stores.emplace_back(quern::checkpoint::system_files(), quern::String(paths[i]));
+    quern::SerialRunner runner;
+    const auto found = quern::checkpoint::newest_of(stores, runner, report);
+    if (!found.ok()) {
+      ck::thread_error().set(report, found.status());
+      return static_cast<quern_status>(found.status().code());
+    }
+    *place = found->tier;
+    *step = found->manifest.name.step;
+    return QUERN_OK;
+  } catch (const std::exception&) {
+    ck::thread_error().set("out of memory");
+    return QUERN_ERROR_OUT_OF_MEMORY;
+  }
 }

@@ -112,6 +112,7 @@ Status Engine::Core::save(ActiveSave& active, SaveProgress& out, Report& report)
     QUERN_ASSIGN_OR_RETURN(options.save.base, find_newest_key(store_, options.save.key_distance, report));
     if (options.save.base == options.save.step) options.save.base.reset();
   }
+  if (!tiers_.empty()) options.save.above = newest_of_tiers();
   Execution execution;
   execution.threads = options_.threads;
   RunnerHandle runner(execution);
@@ -148,7 +149,7 @@ void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, Sa
   stuck_ = false;
   SaveProgress& progress = save.progress;
   progress.finished = true;
-  progress.durable_seconds = now();
+  progress.local_seconds = progress.durable_seconds = now();
   if (status.ok()) {
     // What the store does not show yet, another writer of the group will.
     progress.level = made.published ? SaveLevel::durable : SaveLevel::host;
@@ -157,7 +158,8 @@ void Engine::Core::finish(Lock& lock, ActiveSave& save, const Status& status, Sa
     progress.manifest_bytes = made.manifest_bytes;
     progress.published = made.published;
     progress.id = std::move(made.id);
-    if (made.published) ++stats_.durable;
+    if (made.published && !tiers_.empty()) hand_to_tiers(progress, save.step());
+    if (progress.level == SaveLevel::durable) ++stats_.durable;
   } else {
     progress.code = told ? save.stop_code : status.code();
     progress.sentence = told ? std::move(save.stop_sentence) : make_sentence([&] {
@@ -186,8 +188,14 @@ void Engine::Core::run_coding() {
   const MemoryScope scope(&memory_);
   Lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return over_ || !active_.empty(); });
-    if (active_.empty()) break;
+    changed_.wait(lock, [&] { return over_ || !active_.empty() || !evictable_.empty(); });
+    if (!evictable_.empty()) {
+      lock.unlock();
+      evict();
+      lock.lock();
+    }
+    if (active_.empty() && over_) break;
+    if (active_.empty()) continue;
     ActiveSave& active = *active_.front();
     files_.stop(active.stop);
     SaveProgress made;
@@ -210,6 +218,13 @@ void Engine::Core::run_coding() {
     }
     finish(lock, active, status, made, report);
   }
+  // What the tiers have at the end goes, too.
+  coded_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return tier_threads_ == 0; });
+  lock.unlock();
+  evict();
+  lock.lock();
   --threads_;
   changed_.notify_all();
 }

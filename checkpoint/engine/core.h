@@ -4,6 +4,7 @@
 //                   \-> borrowed -------------> released      coded where it lies
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -17,6 +18,7 @@
 #include "checkpoint/engine/rates.h"
 #include "checkpoint/engine/segment_ring.h"
 #include "checkpoint/engine/stoppable_files.h"
+#include "checkpoint/engine/tier_worker.h"
 
 namespace quern::checkpoint {
 
@@ -113,6 +115,23 @@ class Engine::Core {
   Status save(ActiveSave& save, SaveProgress& out, Report& report);
   void finish(Lock& lock, ActiveSave& save, const Status& status, SaveProgress& made, const Report& report) noexcept;
 
+  /// Removes what tiers have from the store, where that is to be done; between saves.
+  void evict() noexcept;
+
+  // Tiers: tiers.cpp.
+  void run_tier(TierWorker& tier);
+  /// Copies what the tier lacks.
+  void serve(TierWorker& tier);
+  void pass_over(TierWorker& tier);
+  bool prepare(TierWorker& tier, Report& report);
+  void choose_evicted(Report& report);
+  /// A save of the store waits for its tiers now.
+  void hand_to_tiers(SaveProgress& progress, std::uint64_t step) noexcept;
+  void settle(TierWorker& tier, std::string_view id, StatusCode code, const String& sentence) noexcept;
+  void settle_all(TierWorker& tier, StatusCode code, const String& sentence) noexcept;
+  /// The newest generation that a tier has. The first save waits for their answers, for some seconds at most.
+  std::uint64_t newest_of_tiers();
+
   class ActiveSet;
 
   const EngineOptions options_;
@@ -127,13 +146,19 @@ class Engine::Core {
   std::condition_variable changed_;
   std::deque<std::unique_ptr<ActiveSave>> active_;  ///< in the order they were submitted; the first is coded
   std::deque<std::pair<std::uint64_t, SaveProgress>> finished_;
-  Vector<String> unheard_;     ///< failures that nobody asked about
-  bool ending_ = false;        ///< no more saves
-  bool over_ = false;          ///< the threads end when nothing is under way
-  bool stuck_ = false;         ///< the next tensor finds no room
-  std::uint32_t fences_ = 0;   ///< that wait now
-  std::uint32_t threads_ = 0;  ///< of the engine that run
-  std::uint64_t ahead_ = 0;    ///< bytes that are to be coded
+  std::deque<std::unique_ptr<TierWorker>> tiers_;
+  std::uint64_t above_ = 0;          ///< the newest generation that a tier has
+  bool coded_ = false;               ///< no save is coded any more: what waits for tiers is all there will be
+  std::atomic<bool> drop_{false};    ///< copies to tiers end
+  Vector<std::uint64_t> evictable_;  ///< steps that tiers have
+  Vector<String> unheard_;           ///< failures that nobody asked about
+  bool ending_ = false;              ///< no more saves
+  bool over_ = false;                ///< the threads end when nothing is under way
+  bool stuck_ = false;               ///< the next tensor finds no room
+  std::uint32_t fences_ = 0;         ///< that wait now
+  std::uint32_t threads_ = 0;        ///< of the engine that run
+  std::uint32_t tier_threads_ = 0;   ///< of them those of tiers
+  std::uint64_t ahead_ = 0;          ///< bytes that are to be coded
   EngineStats stats_;
   MovingRate copy_rate_, code_rate_;
   /// Of coding, for each tensor by the hash of its name: unchanged ones are only hashed.

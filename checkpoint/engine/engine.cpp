@@ -31,6 +31,7 @@ Engine::Core::Core(FileSystem& files, std::string_view root, const EngineOptions
       store_(files_, String(root)),
       process_(getpid()) {
   unheard_.reserve(kUnheardKept);
+  for (const TierOptions& tier : options_.tiers) tiers_.push_back(std::make_unique<TierWorker>(tier, files));
 }
 
 void Engine::Core::watch(EngineEvent::Kind kind, std::uint64_t step, double begin, std::uint64_t bytes) noexcept {
@@ -61,15 +62,33 @@ bool Engine::Core::start_threads(const std::shared_ptr<Core>& self) {
       const std::lock_guard lock(mutex_);
       threads_ = 2;
     }
+    for (const auto& tier : tiers_) {
+      {
+        const std::lock_guard lock(mutex_);
+        ++threads_;
+        ++tier_threads_;
+      }
+      TierWorker* const worker = tier.get();
+      try {
+        tier->thread = std::thread([self, worker] { self->run_tier(*worker); });
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        --threads_;
+        --tier_threads_;
+        throw;
+      }
+    }
     coding_ = std::thread([self] { self->run_coding(); });
     return true;
   } catch (const std::exception&) {
     {
       const std::lock_guard lock(mutex_);
-      over_ = true;
+      over_ = drop_ = true;
       changed_.notify_all();
     }
     if (capture_.joinable()) capture_.join();
+    for (const auto& tier : tiers_)
+      if (tier->thread.joinable()) tier->thread.join();
     return false;
   }
 }
@@ -223,7 +242,9 @@ Result<bool> Engine::wait(std::uint64_t step, SaveLevel level, double timeout, R
                 join({step_place(step), ": no save of it was submitted, or it is more than 1024 saves ago"}));
   const bool there = core.wait_until(lock, timeout, [&] {
     const ActiveSave* const active = core.find_active(step);
-    return active == nullptr || active->progress.level >= level;
+    if (active != nullptr) return active->progress.level >= level;
+    const SaveProgress* const made = finished();
+    return made == nullptr || made->finished || made->level >= level;
   });
   if (!there) return false;
   if (core.find_active(step) != nullptr) return true;
@@ -232,7 +253,8 @@ Result<bool> Engine::wait(std::uint64_t step, SaveLevel level, double timeout, R
     return fail(report, StatusCode::invalid_argument, make_sentence([&] {
                   return join({step_place(step), ": what became of it is no longer known"});
                 }));
-  if (made->code == StatusCode::ok) return made->level >= level;
+  // What a tier could not take is in the store all the same.
+  if (made->code == StatusCode::ok || made->level >= std::max(level, SaveLevel::local)) return made->level >= level;
   // Somebody heard of it.
   std::erase(core.unheard_, made->sentence);
   return fail(report, made->code, make_sentence([&] { return String(made->sentence); }));
@@ -241,7 +263,10 @@ Result<bool> Engine::wait(std::uint64_t step, SaveLevel level, double timeout, R
 Result<bool> Engine::wait_all(double timeout, Report& report) {
   QUERN_RETURN_IF_ERROR(check_process(report));
   Core::Lock lock(core_->mutex_);
-  return core_->wait_until(lock, timeout, [&] { return core_->active_.empty(); });
+  return core_->wait_until(lock, timeout, [&] {
+    return core_->active_.empty() && std::all_of(core_->tiers_.begin(), core_->tiers_.end(),
+                                                 [](const auto& tier) { return tier->waiting.empty(); });
+  });
 }
 
 Result<SaveProgress> Engine::poll(std::uint64_t step, Report& report) const {
@@ -281,6 +306,19 @@ EngineStats Engine::stats() const {
   return out;
 }
 
+Vector<TierStats> Engine::tier_stats() const {
+  Vector<TierStats> out;
+  if (getpid() != core_->process_) return out;
+  const MemoryScope heap(std::pmr::new_delete_resource());
+  const std::lock_guard lock(core_->mutex_);
+  for (const auto& tier : core_->tiers_) {
+    out.push_back(tier->stats);
+    out.back().path = tier->store.root();
+    out.back().waiting = tier->waiting.size();
+  }
+  return out;
+}
+
 Status Engine::close(AtEnd how, double timeout, Report& report) {
   forget_at_exit(*this);
   const MemoryScope heap(std::pmr::new_delete_resource());
@@ -291,6 +329,7 @@ Status Engine::close(AtEnd how, double timeout, Report& report) {
     new std::shared_ptr<Core>(core_);
     new std::thread(std::move(core.capture_));
     new std::thread(std::move(core.coding_));
+    for (const auto& tier : core.tiers_) new std::thread(std::move(tier->thread));
     return check_process(report);
   }
   Core::Lock lock(core.mutex_);
@@ -306,6 +345,9 @@ Status Engine::close(AtEnd how, double timeout, Report& report) {
         return join({step_place(save->step()), ": dropped, for the engine was closed"});
       }));
     }
+    for (const auto& tier : core.tiers_) dropped += tier->waiting.size();
+    core.drop_ = true;
+    core.changed_.notify_all();
     core.wait_until(lock, kSecondsToStop, ended);
   }
   const bool hangs = !ended();
@@ -315,12 +357,14 @@ Status Engine::close(AtEnd how, double timeout, Report& report) {
   if (hangs) {
     core.capture_.detach();
     core.coding_.detach();
+    for (const auto& tier : core.tiers_) tier->thread.detach();
     return fail(report, StatusCode::io_error,
                 join({core.store_.root(), ": coding or writing a save has not ended ", seconds_text(kSecondsToStop),
                       " after it was dropped; its tensors must stay as they are"}));
   }
   core.capture_.join();
   core.coding_.join();
+  for (const auto& tier : core.tiers_) tier->thread.join();
   if (unheard.empty()) return {};
   return fail(report, dropped != 0 ? StatusCode::cancelled : StatusCode::io_error,
               join({decimal(unheard.size()), unheard.size() == 1 ? " save" : " saves", " did not reach the disk; ",

@@ -17,8 +17,8 @@ enum class SaveLevel : std::uint8_t {
   submitted,  ///< it waits for its turn; its tensors are borrowed
   captured,   ///< nothing of the caller's memory is read any more
   host,       ///< all of it is in host memory or beyond: with tensors in host memory, at once with captured
-  local,      ///< the store shows it
-  durable,    ///< it survives a power cut
+  local,      ///< the store shows it, and it survives a power cut there
+  durable,    ///< likewise on the last tier that wants the step
 };
 
 enum class WhenFull : std::uint8_t {
@@ -31,7 +31,7 @@ enum class AtEnd : std::uint8_t { drain, drop };
 
 /// Something the engine did, for pictures; seconds since it was opened.
 struct EngineEvent {
-  enum class Kind : std::uint8_t { submit, capture, fence, code, publish };
+  enum class Kind : std::uint8_t { submit, capture, fence, code, publish, tier };
   Kind kind = Kind::submit;
   std::uint64_t step = 0;  ///< of fences: 0
   double begin = 0;
@@ -41,6 +41,19 @@ struct EngineEvent {
 
 /// For FileSaveOptions::group_bytes and SaveOptions::large_tensor_bytes of saves through an engine: what is held coded.
 inline constexpr std::uint64_t kEngineGroupBytes = std::uint64_t{1} << 22;
+
+/// A further directory behind the store, which gets copies of its checkpoints.
+struct TierOptions {
+  String path;
+  std::uint64_t every = 1;  ///< steps that are multiples of it
+  double write_rate = 0;    ///< most bytes a second; 0: no limit of its own
+  /// Most of the measured bandwidth that is used, so that others have the rest; 1: all.
+  double share = 1;
+  /// Saves that may wait for it; when there are more, the oldest is passed over and stays in the store alone.
+  std::size_t most_waiting = 16;
+  bool probe = true;            ///< measure it before its first use
+  FileSystem* files = nullptr;  ///< null: those of the engine; outlives the engine
+};
 
 struct EngineOptions {
   std::uint64_t ring_bytes = std::uint64_t{1} << 28;
@@ -52,6 +65,8 @@ struct EngineOptions {
   AtEnd at_exit = AtEnd::drain;                   ///< of the process, when the engine is still open
   double exit_seconds = 600;                      ///< that draining at exit may take
   bool check_changes = false;                     ///< hash every tensor at submit and again when it is captured
+  Vector<TierOptions> tiers;                      ///< in the order of their distance
+  std::size_t keep_local = 0;                     ///< checkpoints left in the store once the tiers have them; 0: all
   std::function<void(const String&)> note;        ///< called by the engine's threads
   std::function<void(const EngineEvent&)> watch;  ///< likewise, and by callers' threads
 };
@@ -67,8 +82,9 @@ struct PendingSave : public Allocated {
 /// What can be known of a save at any time.
 struct SaveProgress {
   SaveLevel level = SaveLevel::submitted;
-  bool stopping = false;  ///< it was cancelled, skipped or dropped
-  bool finished = false;  ///< durable, written as a part of a group, or failed
+  bool stopping = false;         ///< it was cancelled, skipped or dropped
+  bool finished = false;         ///< durable, written as a part of a group, or failed
+  std::uint32_t tiers_left = 0;  ///< that want it and do not have it yet
   StatusCode code = StatusCode::ok;
   String sentence;  ///< of a failure
   std::uint64_t raw_bytes = 0;
@@ -77,6 +93,7 @@ struct SaveProgress {
   std::uint64_t coded_first = 0;     ///< tensors coded where they lie: by the rates, or for lack of room
   double submit_seconds = 0;         ///< since the engine was opened
   double captured_seconds = 0;
+  double local_seconds = 0;
   double durable_seconds = 0;
   // Once it is published.
   SetCounts counts;
@@ -97,6 +114,15 @@ struct EngineStats {
   double fence_seconds = 0, longest_fence = 0, submit_seconds = 0;
   std::uint64_t fences = 0;
   std::uint64_t ring_bytes = 0, ring_peak = 0, coding_peak = 0, written_bytes = 0;
+};
+
+struct TierStats {
+  String path;
+  std::uint64_t checkpoints = 0, bytes = 0;  ///< copied
+  std::uint64_t waiting = 0, failed = 0, passed_over = 0;
+  double rate = 0;     ///< bytes a second, a moving average that begins with the probe; 0: not measured
+  unsigned depth = 0;  ///< blocks under way at once
+  String problem;      ///< of the last attempt; empty: it went well
 };
 
 /// Any thread may call anything but close(), after which nothing may be called. Times are in seconds; infinity is one.
@@ -123,13 +149,14 @@ class Engine {
   /// True: the save has reached the level. False: it took longer, or the save is finished and other writers of its group
   /// publish it. A save that failed is its failure.
   Result<bool> wait(std::uint64_t step, SaveLevel level, double timeout, Report& report);
-  /// True: no save is under way any more, whatever became of them.
+  /// True: no save is under way or on its way to a tier any more, whatever became of them.
   Result<bool> wait_all(double timeout, Report& report);
   Result<SaveProgress> poll(std::uint64_t step, Report& report) const;
-  /// Drops a save that is not published yet; does not wait. Fence before writing to its tensors all the same.
+  /// Drops a save that is not in the store yet; does not wait. Fence before writing to its tensors all the same.
   Status cancel(std::uint64_t step, Report& report);
   /// All 0 in a forked process.
   EngineStats stats() const;
+  Vector<TierStats> tier_stats() const;
   /// Ends the engine: waits for its saves, and drops those that are left at the timeout, or all. Fails when a save
   /// failed that nobody asked about, or was dropped.
   Status close(AtEnd how, double timeout, Report& report);

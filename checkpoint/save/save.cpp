@@ -271,7 +271,7 @@ Result<SaveResult> SaveSession::commit(Report& report) {
     }
     manifest_ = std::move(*joined);
   }
-  const PublishAs as{options_.replace, options_.generation};
+  const PublishAs as{options_.replace, options_.generation, options_.above};
   QUERN_ASSIGN_OR_RETURN(result.manifest_bytes, publish(store_, manifest_, as, report));
   folder_made_ = false;
   (void)files.remove(store_.tmp_lock(id));

@@ -56,6 +56,8 @@ struct SaveOptions {
   std::uint64_t large_tensor_bytes = std::uint64_t{1} << 25;
   Vector<Tag> tags;
   std::optional<std::uint64_t> generation;  ///< of the checkpoint that takes another's place; nothing: the newest
+  /// The checkpoint gets a larger generation than this one, which other tiers of the store have.
+  std::uint64_t above = 0;
 };
 
 /// A tensor as the caller has it; everything is borrowed for the length of the call. Values that others may write to

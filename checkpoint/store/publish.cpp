@@ -109,16 +109,6 @@ bool somebody_waits(const Store& store, std::string_view id, std::uint64_t newes
   return false;
 }
 
-/// Removes what one dead writer, or group of them, has in tmp/; the lock is held by the caller.
-void remove_leavings(const Store& store, std::string_view id, const Vector<String>& in_tmp) {
-  FileSystem& files = store.files();
-  (void)remove_tree(files, store.tmp_folder(id));
-  const String lock_name = join({id, ".lock"});
-  for (const String& name : in_tmp)
-    if (name.starts_with(join({id, "."})) && name != lock_name) (void)files.remove(join({store.tmp_root(), "/", name}));
-  (void)files.remove(store.tmp_lock(id));
-}
-
 }  // namespace
 
 String arrival_lock(const Store& store, std::string_view id) { return join({store.tmp_root(), "/", id, ".arrive"}); }
@@ -128,6 +118,17 @@ Result<std::uint64_t> newest_generation(const Store& store, Report& report) {
   QUERN_ASSIGN_OR_RETURN(const auto names, store.list_all(report));
   for (const CheckpointName& name : names) newest = std::max(newest, name.generation);
   return newest;
+}
+
+Status remove_unfinished(const Store& store, std::string_view id) {
+  FileSystem& files = store.files();
+  QUERN_RETURN_IF_ERROR(remove_tree(files, store.tmp_folder(id)));
+  QUERN_ASSIGN_OR_RETURN(const auto in_tmp, files.list(store.tmp_root()));
+  const String lock_name = join({id, ".lock"});
+  for (const String& name : in_tmp)
+    if (name.starts_with(join({id, "."})) && name != lock_name)
+      QUERN_RETURN_IF_ERROR(files.remove(join({store.tmp_root(), "/", name})));
+  return {};
 }
 
 void remove_unpublished(const Store& store, const CheckpointName& name) {
@@ -142,11 +143,20 @@ Result<std::uint64_t> publish(const Store& store, Manifest& manifest, const Publ
   if (!order.ok()) return fail_file(report, store.order_lock_path(), "lock it", order.status());
   if (!as.replace) QUERN_RETURN_IF_ERROR(check_step_is_free(store, manifest.name.step, report));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t newest, newest_generation(store, report));
-  manifest.name.generation = as.generation.value_or(newest + 1);
+  manifest.name.generation = as.generation.value_or(std::max(newest, as.above) + 1);
   const String& id = manifest.name.id;
-  const String from = store.tmp_folder(id), to = store.data_folder(id);
   QUERN_ASSIGN_OR_RETURN(const auto bytes, write_manifest(manifest, report));
-  if (manifest.parity.data != 0) QUERN_RETURN_IF_ERROR(write_synced(files, join({from, "/manifest"}), bytes, report));
+  if (manifest.parity.data != 0)
+    QUERN_RETURN_IF_ERROR(write_synced(files, join({store.tmp_folder(id), "/manifest"}), bytes, report));
+  QUERN_RETURN_IF_ERROR(put_in_place(store, manifest.name, bytes, false, report));
+  (void)files.remove(arrival_lock(store, id));
+  return bytes.size();
+}
+
+Status put_in_place(const Store& store, const CheckpointName& name, std::span<const std::uint8_t> bytes, bool retired,
+                    Report& report) {
+  FileSystem& files = store.files();
+  const String from = store.tmp_folder(name.id), to = store.data_folder(name.id);
   Status status = files.sync_folder(from);
   if (!status.ok()) return fail_file(report, from, "sync it", status);
   status = files.rename(from, to);
@@ -155,11 +165,11 @@ Result<std::uint64_t> publish(const Store& store, Manifest& manifest, const Publ
   if (!status.ok()) return fail_file(report, store.data_root(), "sync it", status);
   status = files.sync_folder(store.tmp_root());
   if (!status.ok()) return fail_file(report, store.tmp_root(), "sync it", status);
-  QUERN_RETURN_IF_ERROR(publish_file(files, join({store.tmp_root(), "/", id, ".manifest"}),
-                                     store.manifest_path(manifest.name), store.manifests_root(), bytes, report));
-  write_hint(store, manifest.name);
-  (void)files.remove(arrival_lock(store, id));
-  return bytes.size();
+  QUERN_RETURN_IF_ERROR(publish_file(files, join({store.tmp_root(), "/", name.id, ".manifest"}),
+                                     retired ? store.retired_path(name) : store.manifest_path(name),
+                                     store.manifests_root(), bytes, report));
+  if (!retired) write_hint(store, name);
+  return {};
 }
 
 Status check_step_is_free(const Store& store, std::uint64_t step, Report& report) {
@@ -225,7 +235,8 @@ void sweep(const Store& store, bool waiting_too, std::string_view but, Report& r
     if (id == but) continue;
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
     if (!lock.ok() || (!waiting_too && somebody_waits(store, id, *newest))) continue;
-    remove_leavings(store, id, *in_tmp);
+    (void)remove_unfinished(store, id);
+    (void)files.remove(store.tmp_lock(id));
     report.notes.push_back(join({"removed what an unfinished save had left: ", store.tmp_folder(id)}));
   }
   const auto in_data = files.list(store.data_root());

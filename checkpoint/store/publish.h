@@ -10,12 +10,21 @@ struct PublishAs {
   bool replace =
       false;  ///< the step may be there; else it is refused, also when another writer has published it meanwhile
   std::optional<std::uint64_t> generation;  ///< nothing: behind all others
+  std::uint64_t above = 0;                  ///< then it gets a generation above this one, too
 };
 
 /// Makes tmp/<id>, whose parts are synced, the checkpoint's data and publishes its manifest with a generation of its
 /// own. Returns the manifest's bytes. After a failure before the manifest is in place the checkpoint does not exist;
 /// its data may lie in data/ until it is swept away.
 Result<std::uint64_t> publish(const Store& store, Manifest& manifest, const PublishAs& as, Report& report);
+
+/// The end of publish(): tmp/<id>, whose parts are synced, becomes the checkpoint's data, and `bytes` its manifest, or
+/// that of a retired checkpoint. The caller holds the order lock.
+Status put_in_place(const Store& store, const CheckpointName& name, std::span<const std::uint8_t> bytes, bool retired,
+                    Report& report);
+
+/// Removes what a dead writer, or a group of them, has in tmp/ under that id. The caller holds the id's lock, which stays.
+Status remove_unfinished(const Store& store, std::string_view id);
 
 /// Removes data/<id> of a checkpoint whose manifest never got its place; nothing where it did.
 void remove_unpublished(const Store& store, const CheckpointName& name);

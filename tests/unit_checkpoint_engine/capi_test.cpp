@@ -126,6 +126,64 @@ TEST(EngineCapi, TwoEnginesOnOneStore_BothSave_OneStepOnce) {
   for (const std::uint64_t step : {1, 2, 3, 4, 5, 6, 9}) EXPECT_QUERN_OK(quern_checkpoint_verify(store.get(), step, 1));
 }
 
+TEST(EngineCapi, Tiers_GetCopies_NewestOfFindsThem) {
+  ScratchFolder near, far;
+  quern_checkpoint_tier tier = QUERN_CHECKPOINT_TIER_INIT;
+  const std::string far_path = far.store(), near_path = near.store();
+  tier.path = far_path.c_str();
+  tier.every = 2;
+  const quern_checkpoint_tier* const tiers[] = {&tier};
+  quern_checkpoint_engine_desc desc = small_engine();
+  desc.tiers = tiers;
+  desc.tier_count = 1;
+  desc.keep_local = 1;
+  {
+    const EngineHandle engine = open_engine(near_path, desc);
+    std::uint32_t flag = 0;
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      const std::vector<float> values = weights(20000, static_cast<std::uint32_t>(step));
+      const quern_checkpoint_tensor tensor = tensor_of("w", QUERN_F32, {20000}, values.data());
+      quern_checkpoint_pending* pending = nullptr;
+      const quern_checkpoint_save_desc save = save_desc(step);
+      ASSERT_QUERN_OK(quern_checkpoint_engine_begin(engine.get(), &save, &pending));
+      ASSERT_QUERN_OK(quern_checkpoint_engine_add(pending, &tensor));
+      ASSERT_QUERN_OK(quern_checkpoint_engine_submit(pending));
+      ASSERT_QUERN_OK(quern_checkpoint_engine_wait(engine.get(), step, QUERN_CHECKPOINT_DURABLE, 60, &flag));
+      EXPECT_EQ(flag, 1U);
+    }
+    quern_checkpoint_tier_stats stats = QUERN_CHECKPOINT_TIER_STATS_INIT;
+    ASSERT_QUERN_OK(quern_checkpoint_engine_measure_tier(engine.get(), 0, &stats));
+    EXPECT_EQ(stats.checkpoints, 2U);
+    EXPECT_GT(stats.rate, 0);
+    EXPECT_STREQ(stats.problem, "");
+    EXPECT_EQ(quern_checkpoint_engine_measure_tier(engine.get(), 1, &stats), QUERN_ERROR_INVALID_ARGUMENT);
+    quern_checkpoint_progress progress = QUERN_CHECKPOINT_PROGRESS_INIT;
+    ASSERT_QUERN_OK(quern_checkpoint_engine_poll(engine.get(), 4, &progress));
+    EXPECT_LE(progress.local_seconds, progress.durable_seconds);
+  }
+  const StoreHandle store = open_store(far_path);
+  EXPECT_QUERN_OK(quern_checkpoint_verify(store.get(), 2, 1));
+  EXPECT_QUERN_OK(quern_checkpoint_verify(store.get(), 4, 1));
+  std::filesystem::remove_all(near_path);
+  const char* const paths[] = {near_path.c_str(), far_path.c_str()};
+  std::uint64_t place = 9, step = 9;
+  ASSERT_QUERN_OK(quern_checkpoint_newest_of(paths, 2, &place, &step));
+  EXPECT_EQ(place, 1U);
+  EXPECT_EQ(step, 4U);
+  EXPECT_EQ(quern_checkpoint_newest_of(paths, 1, &place, &step), QUERN_ERROR_IO);
+  EXPECT_EQ(quern_checkpoint_newest_of(paths, 0, &place, &step), QUERN_ERROR_INVALID_ARGUMENT);
+
+  quern_checkpoint_engine* none = nullptr;
+  tier.share = 0;
+  EXPECT_EQ(quern_checkpoint_engine_open(near_path.c_str(), &desc, &none), QUERN_ERROR_INVALID_ARGUMENT);
+  tier.share = 1;
+  tier.path = nullptr;
+  EXPECT_EQ(quern_checkpoint_engine_open(near_path.c_str(), &desc, &none), QUERN_ERROR_INVALID_ARGUMENT);
+  desc.tier_count = 0;
+  EXPECT_EQ(quern_checkpoint_engine_open(near_path.c_str(), &desc, &none), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(quern_checkpoint_last_error()).find("keep_local"), std::string::npos);
+}
+
 TEST(EngineCapi, WrongArguments_RefusedWithASentence) {
   ScratchFolder folder;
   quern_checkpoint_engine* none = nullptr;

@@ -7,8 +7,12 @@
  *            statistics, is to be copied by the caller before. A fence before the optimizer writes
  *            waits for what is not captured yet. The store is written by an engine's thread, as any save is.
  * Levels.    CAPTURED: the caller's memory is free. HOST: all is in host memory, or beyond. LOCAL: the store shows the
- *            checkpoint. DURABLE: it survives a power cut. A store syncs before it shows, so LOCAL and DURABLE come
- *            together today; programs that ask for the one they mean stay right where they do not.
+ *            checkpoint, and it survives a power cut there. DURABLE: the same on the last tier that wants the step; with
+ *            no such tier it comes together with LOCAL.
+ * Tiers.     Further directories, such as a shared file system, get copies of the store's checkpoints, coded as they
+ *            are, in the order of a save: a tier is a store, which every function opens. A tier that is full, slow or gone
+ *            fails the levels of saves beyond LOCAL, with a sentence, and is tried again with the next save. What one
+ *            engine could not copy the next one does.
  * Threads.   Any may call anything on an engine at once, but close. A pending save belongs to one thread.
  * Waiting.   Times are in seconds, at least 0; INFINITY waits without end. A timeout is no failure: the answer is 0.
  * Memory.    The ring, taken whole when the engine is opened, and at most coding_bytes beside it.
@@ -58,6 +62,18 @@ enum {
 typedef int32_t quern_checkpoint_at_end;
 enum { QUERN_CHECKPOINT_DRAIN = 0, QUERN_CHECKPOINT_DROP = 1 };
 
+/** A directory behind the store. */
+typedef struct quern_checkpoint_tier {
+  uint32_t struct_size;
+  uint32_t most_waiting; /**< saves that may wait for it; when more do, the oldest is passed over */
+  const char* path;      /**< made when it is missing */
+  uint64_t every;        /**< it gets steps that are multiples of this, with what they need; at least 1 */
+  double write_rate;     /**< most bytes a second that are written to it; 0: no limit */
+  double share;          /**< of its measured bandwidth that may be used, above 0 to 1 */
+} quern_checkpoint_tier;
+#define QUERN_CHECKPOINT_TIER_INIT \
+  { sizeof(quern_checkpoint_tier), 16, NULL, 1, 0, 1 }
+
 typedef struct quern_checkpoint_engine_desc {
   uint32_t struct_size;
   uint32_t threads;    /**< that code: 0 one a hardware thread */
@@ -74,9 +90,15 @@ typedef struct quern_checkpoint_engine_desc {
   void (*note)(void* user, const char* sentence); /**< called by threads of the engine; NULL: notes are dropped */
   void* note_user;
   double write_rate; /**< most bytes a second that are written, so that others can use the disk; 0: no limit */
+  /** In the order of their distance. Pointers to structs that are read by the call. */
+  const quern_checkpoint_tier* const* tiers;
+  uint64_t tier_count;
+  /** Checkpoints that stay in the store once the tiers have those they want; 0: all. Others need no copy to be removed
+   *  where no tier wants their step. */
+  uint64_t keep_local;
 } quern_checkpoint_engine_desc;
 #define QUERN_CHECKPOINT_ENGINE_DESC_INIT \
-  { sizeof(quern_checkpoint_engine_desc), 1, UINT64_C(268435456), 0, 0, 0, 600, 0, 0, NULL, NULL, 0 }
+  { sizeof(quern_checkpoint_engine_desc), 1, UINT64_C(268435456), 0, 0, 0, 600, 0, 0, NULL, NULL, 0, NULL, 0, 0 }
 
 /** Opens an engine on a store, which is made when it is missing. `desc` may be NULL. `*engine` is NULL on failure. */
 QUERN_API quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoint_engine_desc* desc,
@@ -112,11 +134,11 @@ QUERN_API void quern_checkpoint_engine_forget(quern_checkpoint_pending* save);
 QUERN_API quern_status quern_checkpoint_engine_fence(quern_checkpoint_engine* engine, const char* tensor,
                                                      double seconds, uint32_t* free);
 /** `*reached` is 1 once the save of that step has the level, 0 after `seconds`. A save that failed, was skipped or
- *  cancelled is an error, with its sentence. The outcomes of the last 1024 saves are known. The part of a writer that
+ *  cancelled is an error, with its sentence; what a tier could not take has LOCAL all the same. The outcomes of the last 1024 saves are known. The part of a writer that
  *  is not the last of its group stays at HOST, which is answered at once: the store knows when the others are there. */
 QUERN_API quern_status quern_checkpoint_engine_wait(quern_checkpoint_engine* engine, uint64_t step,
                                                     quern_checkpoint_level level, double seconds, uint32_t* reached);
-/** `*reached` is 1 once no save is under way. */
+/** `*reached` is 1 once no save is under way, or on its way to a tier. */
 QUERN_API quern_status quern_checkpoint_engine_wait_all(quern_checkpoint_engine* engine, double seconds,
                                                         uint32_t* reached);
 
@@ -132,10 +154,11 @@ typedef struct quern_checkpoint_progress {
   double submit_seconds;   /**< since the engine was opened, as the two that follow */
   double captured_seconds;
   double durable_seconds;
-  quern_checkpoint_result result; /**< its struct_size is set; empty before the save is durable */
+  quern_checkpoint_result result; /**< its struct_size is set; empty before the save is LOCAL, or has failed before */
+  double local_seconds;
 } quern_checkpoint_progress;
 #define QUERN_CHECKPOINT_PROGRESS_INIT \
-  { sizeof(quern_checkpoint_progress), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, QUERN_CHECKPOINT_RESULT_INIT }
+  { sizeof(quern_checkpoint_progress), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, QUERN_CHECKPOINT_RESULT_INIT, 0 }
 
 /** Never waits. */
 QUERN_API quern_status quern_checkpoint_engine_poll(quern_checkpoint_engine* engine, uint64_t step,
@@ -166,6 +189,29 @@ typedef struct quern_checkpoint_engine_stats {
 
 QUERN_API quern_status quern_checkpoint_engine_measure(quern_checkpoint_engine* engine,
                                                        quern_checkpoint_engine_stats* stats);
+
+/** Of one tier, by its place in the desc. */
+typedef struct quern_checkpoint_tier_stats {
+  uint32_t struct_size;
+  uint32_t depth;       /**< blocks of 1 MiB that are written at once, learnt from a probe and from use */
+  uint64_t checkpoints; /**< copied, those that others need included */
+  uint64_t bytes;
+  uint64_t waiting, failed, passed_over; /**< saves */
+  double rate;       /**< bytes a second, a moving average that begins with the probe; 0: not measured */
+  char problem[512]; /**< of the last attempt, cut off where it is longer; empty: it went well */
+} quern_checkpoint_tier_stats;
+#define QUERN_CHECKPOINT_TIER_STATS_INIT \
+  { sizeof(quern_checkpoint_tier_stats), 0, 0, 0, 0, 0, 0, 0, "" }
+
+QUERN_API quern_status quern_checkpoint_engine_measure_tier(quern_checkpoint_engine* engine, uint64_t tier,
+                                                            quern_checkpoint_tier_stats* stats);
+
+/** The newest checkpoint that any of `count` stores has whole, for a restart: the store and its tiers, nearest first.
+ *  Every byte and value is compared with its hash, so this takes as long as a restore. Stores that are missing, and
+ *  checkpoints that are damaged, are passed over. `*place` is where in `paths`, and `*step` which step: open that store.
+ *  QUERN_ERROR_IO when there is none. */
+QUERN_API quern_status quern_checkpoint_newest_of(const char* const* paths, uint64_t count, uint64_t* place,
+                                                  uint64_t* step);
 
 #ifdef __cplusplus
 }
