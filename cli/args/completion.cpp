@@ -25,7 +25,7 @@ const char* Answers::of(const std::string& name) const {
   if (name == "--device") return "auto cpu cuda";
   if (name == "--progress") return "auto always never";
   if (name == "h5") return "args pack unpack check";
-  if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export bench";
+  if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export bench tiers";
   if (name == "lidar") return "compress decompress info verify compare bench history";
   if (name == "history") return "init add ls stat gc verify parity repair bundle";
   if (name == "--mode") return "set points exact";

@@ -69,6 +69,8 @@ void define_save(CLI::App& verb, RawArgs& raw) {
 void define_load(CLI::App& verb, RawArgs& raw) {
   CLI::App& work = add_work(verb, raw, "load", "bring a checkpoint's files back, byte for byte");
   add_value(work, "--step", raw.step, "N", "which checkpoint [the newest that is whole]");
+  add_repeatable(work, "--tier", raw.tiers, "DIR",
+                 "a store's further folder, where it may lie too; what is loaded is checked first; repeatable");
   work.add_option("-o,--output", raw.output, "file, or - for standard output; folder for several files")
       ->type_name("OUT")
       ->required();
@@ -81,6 +83,7 @@ void define_load(CLI::App& verb, RawArgs& raw) {
   work.footer(
       "Examples:\n"
       "  quern checkpoint load --store run -o state.safetensors\n"
+      "  quern checkpoint load --store run --tier shared/run -o state.safetensors\n"
       "  quern checkpoint load --store run --step 400 --tensor 'exp_avg*' -o moments.safetensors\n"
       "  quern checkpoint load --store run --tensor embed.weight --slice 0:100,: -o rows.safetensors\n");
 }
@@ -122,6 +125,7 @@ void define_bench(CLI::App& verb, RawArgs& raw) {
   add_value(work, "--preset", raw.preset, "NAME", "what may be lost: exact, moments, balanced, archive [exact]");
   add_value(work, "--base", raw.base, "newest", "save differences to the newest checkpoint without a base");
   add_value(work, "--throttle", raw.throttle, "SIZE", "bytes a second that may be written, as on a slower disk");
+  work.add_flag("--tier", raw.bench_tier, "--throttle is that of a tier behind the store; the store is not held up");
   add_value(work, "--html", raw.html, "FILE", "a page with the timeline: who waited for what");
   work.add_flag("-f,--force", raw.force, "replace an existing page");
   add_threads(work, raw);
@@ -131,7 +135,49 @@ void define_bench(CLI::App& verb, RawArgs& raw) {
       "which it removes. A step does the same arithmetic whatever is saved.\n"
       "Examples:\n"
       "  quern checkpoint bench --store /tmp --size 8M --steps 4 --html waits.html\n"
-      "  quern checkpoint bench --store /tmp --size 4M --throttle 50M --every 4 --json\n");
+      "  quern checkpoint bench --store /tmp --size 4M --throttle 50M --every 4 --json\n"
+      "  quern checkpoint bench --store /tmp --size 4M --tier --throttle 50M --every 4 --preset moments\n");
+}
+
+void define_tiers(CLI::App& verb, RawArgs& raw) {
+  CLI::App& work = add_work(verb, raw, "tiers", "copies of a store's checkpoints in further folders");
+  work.add_option("WORK", raw.what,
+                  "list: where each checkpoint is\ndrain: copy to the tiers what they lack\n"
+                  "promote: bring one back to the store\nevict: remove from the store what the tiers have")
+      ->required()
+      ->type_name("");
+  work.add_option("--tier", raw.tiers,
+                  "a folder behind the store, as on a shared file system; repeatable, nearest first")
+      ->type_name("DIR")
+      ->required()
+      ->expected(1, 64)
+      ->take_all();
+  add_value(work, "--step", raw.step, "N", "drain, promote: this one [all; the newest that is whole]");
+  add_value(work, "--every", raw.every, "N", "drain, evict: tiers are to have steps that are multiples of N [1]");
+  add_value(work, "--keep", raw.keep, "K", "evict: leave the K newest in the store");
+  add_value(work, "--throttle", raw.throttle, "SIZE", "drain, promote: bytes a second that may be written");
+  work.add_flag("--dry-run", raw.dry_run, "evict: only say what would go");
+  add_threads(work, raw);
+  work.footer(
+      "Copies have the same bytes and the same place in the order. A tier is a store: all of quern checkpoint\n"
+      "works on it. What a checkpoint needs of others is copied, too. Damaged checkpoints are not copied.\n"
+      "Examples:\n"
+      "  quern checkpoint tiers drain --store run --tier shared/run --every 100\n"
+      "  quern checkpoint tiers list --store run --tier shared/run\n"
+      "  quern checkpoint tiers evict --store run --tier shared/run --every 100 --keep 3\n"
+      "  quern checkpoint tiers promote --store run --tier shared/run\n");
+}
+
+void read_tiers(const RawArgs& raw, CheckpointArgs& out) {
+  out.tiers_work = raw.what;
+  if (raw.what != "list" && raw.what != "drain" && raw.what != "promote" && raw.what != "evict")
+    fail(Exit::usage, fmt::format("checkpoint tiers {}: use list, drain, promote or evict", raw.what));
+  if (!raw.every.empty()) out.every = parse_count(raw.every, "--every", kMaxStep);
+  if (out.every == 0) fail(Exit::usage, "--every 0: give a number above 0");
+  if (!raw.throttle.empty()) out.throttle = static_cast<double>(parse_size(raw.throttle, "--throttle"));
+  if ((raw.what == "evict") != !raw.keep.empty())
+    fail(Exit::usage, raw.what == "evict" ? "checkpoint tiers evict: say how many stay in the store, with --keep K"
+                                          : "--keep: evict alone removes checkpoints");
 }
 
 /// Milliseconds as seconds.
@@ -154,6 +200,9 @@ void read_bench(const RawArgs& raw, CheckpointArgs& out) {
   if (!raw.ring.empty()) out.ring_bytes = parse_size(raw.ring, "--ring");
   if (!raw.throttle.empty()) out.throttle = static_cast<double>(parse_size(raw.throttle, "--throttle"));
   if (!raw.preset.empty()) out.preset = raw.preset;
+  out.bench_tier = raw.bench_tier;
+  if (out.bench_tier && out.throttle == 0)
+    fail(Exit::usage, "--tier: say how slow the tier is, as with --throttle 50M");
   out.html = raw.html;
 }
 
@@ -284,6 +333,7 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
   define_bench(verb, raw);
   define_reading(verb, raw);
   define_changing(verb, raw);
+  define_tiers(verb, raw);
   verb.footer("'quern checkpoint WORK --help' has options and examples.");
 }
 
@@ -299,7 +349,8 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
                                                                       {"gc", CheckpointWork::gc},
                                                                       {"convert", CheckpointWork::convert},
                                                                       {"export", CheckpointWork::export_model},
-                                                                      {"bench", CheckpointWork::bench}};
+                                                                      {"bench", CheckpointWork::bench},
+                                                                      {"tiers", CheckpointWork::tiers}};
   for (const auto& [name, work] : kWorks)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
@@ -315,6 +366,12 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
   read_parity(raw.parity, out);
   if (out.work == CheckpointWork::save) read_save(raw, out);
   if (out.work == CheckpointWork::bench) read_bench(raw, out);
+  out.tiers = raw.tiers;
+  for (std::string& tier : out.tiers) {
+    while (tier.size() > 1 && tier.back() == '/') tier.pop_back();
+    if (tier.empty() || tier == out.store) fail(Exit::usage, "--tier: a folder other than that of the store");
+  }
+  if (out.work == CheckpointWork::tiers) read_tiers(raw, out);
   if (!raw.keep.empty()) out.keep = static_cast<std::size_t>(parse_count(raw.keep, "--keep", 1'000'000'000));
   if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
   if (!raw.keep_every.empty()) out.keep_every = parse_count(raw.keep_every, "--keep-every", kMaxStep);

@@ -41,11 +41,12 @@ struct RawArgs {
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype, state_size, tensor_count, forward, backward, every, ring, throttle;
-  std::vector<std::string> roles, tensors, steps, tags, strip, model_stores;
+  std::vector<std::string> roles, tensors, steps, tags, strip, model_stores, tiers;
   std::string max_error, mode, times, poses, key_every, bin_columns, topic, sensor, frame, format, history, resolution,
       max_size;
   std::vector<std::string> max_errors, modes, originals, drives, channels;
   bool no_attributes = false, destaggered = false, no_history = false;
+  bool bench_tier = false;
   bool dry_run = false, damaged_epochs = false, full = false, replace = false;
   TrainingData training;  ///< of train autoencoder
   std::string what;       ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check

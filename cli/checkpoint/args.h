@@ -11,7 +11,21 @@
 
 namespace quern::cli {
 
-enum class CheckpointWork { save, load, ls, info, diff, verify, repair, compact, gc, convert, export_model, bench };
+enum class CheckpointWork {
+  save,
+  load,
+  ls,
+  info,
+  diff,
+  verify,
+  repair,
+  compact,
+  gc,
+  convert,
+  export_model,
+  bench,
+  tiers
+};
 
 struct CheckpointArgs {
   CheckpointWork work = CheckpointWork::ls;
@@ -56,6 +70,9 @@ struct CheckpointArgs {
   double throttle = 0;           ///< bytes a second; 0: none
   std::string html;
   std::string output;
+  std::vector<std::string> tiers;  ///< folders behind the store, nearest first
+  std::string tiers_work;          ///< list, drain, promote, evict
+  bool bench_tier = false;         ///< the throttle is that of a tier behind the store
   bool force = false;
   RunArgs run;
 };

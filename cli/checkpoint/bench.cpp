@@ -13,6 +13,7 @@
 #include "checkpoint/convert/save_set.h"
 #include "checkpoint/engine/engine.h"
 #include "checkpoint/engine/stoppable_files.h"
+#include "checkpoint/tiers/copy_checkpoint.h"
 #include "cli/checkpoint/bench_page.h"
 #include "cli/checkpoint/bench_trainer.h"
 #include "cli/checkpoint/verb.h"
@@ -21,6 +22,7 @@
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
+#include "storage/token_bucket.h"
 
 namespace quern::cli {
 namespace {
@@ -41,6 +43,7 @@ struct Measured {
   std::vector<double> blocked;     ///< that a save held its step up
   std::vector<double> submits;     ///< of that, seconds in submit
   std::vector<double> durable;     ///< from submit on
+  std::vector<double> local;       ///< likewise, until the store has it; of ways through an engine
   std::uint64_t stored_bytes = 0;  ///< of the last checkpoint
   ck::EngineStats stats;
   BenchTimeline timeline;  ///< of the first round
@@ -115,11 +118,15 @@ class WholeState final : public ck::TensorSet {
 class Bench {
  public:
   Bench(const CheckpointArgs& args, BenchTrainer& trainer, const BenchFolder& folder)
-      : args_(args), trainer_(trainer), folder_(folder), runner_([&] {
+      : args_(args),
+        trainer_(trainer),
+        folder_(folder),
+        runner_([&] {
           Execution execution;
           execution.threads = args.run.threads;
           return execution;
-        }()) {
+        }()),
+        tier_turns_(args.throttle) {
     const auto preset = ck::parse_preset(args.preset);
     if (!preset) fail(Exit::usage, fmt::format("--preset {}: use exact, moments, balanced or archive", args.preset));
     options_.preset = *preset;
@@ -128,7 +135,7 @@ class Bench {
 
   /// Some steps of one way, in a store of its own.
   void run(Way way, const char* name, int round, Measured& out) {
-    ck::StoppableFiles files(ck::system_files(), args_.throttle);
+    ck::StoppableFiles files(ck::system_files(), args_.bench_tier ? 0 : args_.throttle);
     const std::string root = folder_.store(fmt::format("{}-{}", name, round));
     const Stopwatch clock;
     spans_.clear();
@@ -194,20 +201,25 @@ class Bench {
     ck::EngineOptions options;
     options.ring_bytes = args_.ring_bytes;
     options.threads = args_.run.threads;
-    options.write_rate = args_.throttle;
+    if (args_.bench_tier) {
+      ck::TierOptions tier;
+      tier.path = tier_of(root);
+      tier.write_rate = args_.throttle;
+      tier.most_waiting = static_cast<std::size_t>(args_.bench_steps) + 1;
+      options.tiers.push_back(std::move(tier));
+    } else {
+      options.write_rate = args_.throttle;
+    }
     options.at_exit = ck::AtEnd::drop;
     options.watch = [this](const ck::EngineEvent& event) {
       using Kind = ck::EngineEvent::Kind;
       if (event.kind == Kind::submit || event.kind == Kind::fence) return;
-      const bool is_capture = event.kind == Kind::capture, is_code = event.kind == Kind::code;
+      const auto [lane, what] = event.kind == Kind::capture ? std::pair(1, "capture")
+                                : event.kind == Kind::code  ? std::pair(2, "code")
+                                : event.kind == Kind::tier  ? std::pair(3, "tier")
+                                                            : std::pair(3, "publish");
       const std::lock_guard lock(mutex_);
-      spans_.push_back({is_capture ? 1
-                        : is_code  ? 2
-                                   : 3,
-                        is_capture ? "capture"
-                        : is_code  ? "code"
-                                   : "publish",
-                        event.begin, event.end});
+      spans_.push_back({lane, what, event.begin, event.end});
     };
     ck::Report report;
     return check(ck::Engine::open(ck::system_files(), root, options, report), report);
@@ -231,6 +243,8 @@ class Bench {
     while (!check(engine.fence("", kSlice, report), report)) check_interrupt();
     return watch.seconds();
   }
+
+  static String tier_of(const std::string& root) { return String(root) + "-tier"; }
 
   void submit(ck::Engine& engine, std::uint64_t step, bool raw) {
     ck::Report report;
@@ -260,7 +274,15 @@ class Bench {
     auto session = check(ck::SaveSession::begin(store, options.save, runner_.get(), report), report);
     WholeState state(trainer_);
     const ck::SetCounts counts = check(ck::save_set(*session, state, options, runner_.get(), report), report);
-    (void)check(session->commit(report), report);
+    const ck::SaveResult made = check(session->commit(report), report);
+    if (args_.bench_tier) {
+      ck::CopyControl control;
+      control.turn = [&](std::size_t bytes) {
+        return storage::wait_turn(tier_turns_, bytes, [] { return SignalGuard::is_interrupted(); });
+      };
+      const ck::Store tier(ck::system_files(), tier_of(std::string(store.root())));
+      (void)check(ck::copy_checkpoint(store, tier, made.name, control, report), report);
+    }
     out.stored_bytes = counts.stored_bytes;
     out.durable.push_back(watch.seconds());
   }
@@ -272,6 +294,7 @@ class Bench {
       (void)check(engine.wait(step, ck::SaveLevel::durable, 0, report), report);
       const ck::SaveProgress progress = check(engine.poll(step, report), report);
       out.durable.push_back(progress.durable_seconds - progress.submit_seconds);
+      out.local.push_back(progress.local_seconds - progress.submit_seconds);
       out.stored_bytes = progress.counts.stored_bytes;
     }
     out.stats = engine.stats();
@@ -282,6 +305,7 @@ class Bench {
   BenchTrainer& trainer_;
   const BenchFolder& folder_;
   RunnerHandle runner_;
+  storage::TokenBucket tier_turns_;  ///< of the way that waits
   ck::FileSaveOptions options_;
   double pending_ = 0;
   std::mutex mutex_;
@@ -353,6 +377,7 @@ Exit run_checkpoint_bench(const CheckpointArgs& given) {
                         {"blocked_longest", largest(m.blocked)},
                         {"submit_seconds", median(m.submits)},
                         {"durable_seconds", median(m.durable)},
+                        {"local_seconds", median(m.local)},
                         {"stored_bytes", m.stored_bytes},
                         {"ring_peak", m.stats.ring_peak},
                         {"coding_peak", m.stats.coding_peak},
@@ -388,6 +413,7 @@ Exit run_checkpoint_bench(const CheckpointArgs& given) {
                     {"preset", args.preset},
                     {"ring_bytes", args.ring_bytes},
                     {"throttle", args.throttle},
+                    {"tier", args.bench_tier},
                     {"ways", ways},
                     {"threads", thread_count(args.run)},
                     {"version", QUERN_VERSION}});

@@ -19,6 +19,7 @@ const char* colour(const std::string& what) {
   if (what == "fence" || what == "save") return "#d62828";
   if (what == "submit") return "#f77f00";
   if (what == "capture") return "#fcbf49";
+  if (what == "tier") return "#386641";
   return what == "publish" ? "#6a994e" : "#a7c957";
 }
 
@@ -50,7 +51,8 @@ std::string bench_page(const std::string& title, const std::vector<BenchTimeline
       if (span.lane == 0) longest = std::max(longest, span.end);
   std::string out = report::page_head(title);
   out += fmt::format("<h1>{}</h1>\n<p>", report::escape(title));
-  for (const char* const what : {"forward", "backward", "update", "fence", "submit", "capture", "code", "publish"})
+  for (const char* const what :
+       {"forward", "backward", "update", "fence", "submit", "capture", "code", "publish", "tier"})
     out += fmt::format("<span style=\"background:{};padding:0 0.6em\">&nbsp;</span> {} &nbsp; ", colour(what), what);
   out +=
       "</p>\n<p>Red is time that the trainer waits: at a fence, or for a whole save. All pictures have one "

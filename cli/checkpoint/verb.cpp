@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/convert/convert.h"
+#include "checkpoint/tiers/tiers.h"
 #include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/files/byte_streams.h"
@@ -135,7 +136,15 @@ bool is_damage(const Status& status) {
 
 }  // namespace
 
-Exit run_checkpoint_load(const CheckpointArgs& args) {
+Exit run_checkpoint_load(const CheckpointArgs& given) {
+  CheckpointArgs args = given;
+  if (!args.tiers.empty()) {
+    CheckpointWorkspace all(args);
+    const auto found = all.check(ck::newest_of(stores_of(args), all.runner(), all.report(), args.step), Phase::decode);
+    all.print_notes();
+    if (found.tier != 0) args.store = args.tiers[found.tier - 1];
+    args.step = found.manifest.name.step;
+  }
   CheckpointWorkspace work(args);
   ck::Manifest manifest = work.chosen();
   work.print_notes();
@@ -160,6 +169,7 @@ Exit run_checkpoint_load(const CheckpointArgs& args) {
   if (args.run.json)
     print_json(Json{{"step", manifest.name.step},
                     {"id", text(manifest.name.id)},
+                    {"store", args.store},
                     {"output", args.output},
                     {"output_bytes", bytes},
                     {"input_bytes", manifest.stored_bytes()},
@@ -231,6 +241,7 @@ Exit run_checkpoint(const CheckpointArgs& args) {
     case CheckpointWork::gc: return run_checkpoint_gc(args);
     case CheckpointWork::convert: return run_checkpoint_convert(args);
     case CheckpointWork::bench: return run_checkpoint_bench(args);
+    case CheckpointWork::tiers: return run_checkpoint_tiers(args);
     case CheckpointWork::export_model: return run_checkpoint_export(args);
   }
   return Exit::usage;

@@ -79,5 +79,8 @@ Exit run_checkpoint_gc(const CheckpointArgs& args);
 Exit run_checkpoint_convert(const CheckpointArgs& args);
 Exit run_checkpoint_bench(const CheckpointArgs& args);
 Exit run_checkpoint_export(const CheckpointArgs& args);
+Exit run_checkpoint_tiers(const CheckpointArgs& args);
+/// The store and its tiers, in this order.
+Vector<checkpoint::Store> stores_of(const CheckpointArgs& args);
 
 }  // namespace quern::cli

@@ -18,7 +18,7 @@ hook: `objects=` or register(). Nothing is ever pickled, and loading runs no cod
 import fnmatch
 
 from ._checkpoint.classes import REGISTERED
-from ._checkpoint.engine import Engine, EngineStats, Save
+from ._checkpoint.engine import Engine, EngineStats, Save, Tier, TierStats, newest_of
 from ._checkpoint.export import Exported, export
 from ._checkpoint.library import Error
 from ._checkpoint.load_into import LoadedInto
@@ -29,8 +29,9 @@ from ._checkpoint.state import BLOB, Flattened
 from ._checkpoint.store import Saved, Store, Writer
 
 __all__ = ["Checkpoint", "Engine", "EngineStats", "Error", "Exported", "Info", "LazyTensor", "LoadedInto", "Manager",
-           "RandomState", "Restored", "Resumed", "Save", "Saved", "Store", "TensorInfo", "Writer", "export", "info", "load", "load_into", "ls", "open",
-           "register", "restore_newest", "save", "verify"]
+           "RandomState", "Restored", "Resumed", "Save", "Saved", "Store", "TensorInfo", "Tier", "TierStats", "Writer", "export",
+           "info", "load", "load_into", "ls", "newest_of", "open", "register",
+           "restore_newest", "save", "verify"]
 
 
 class _Opened(Checkpoint):
@@ -101,14 +102,18 @@ def load(path, step=None, names=None, framework=None, threads=0, classes=(), obj
         return newest(store, path, read)[0] if step is None else at_step(store, path, step, read)
 
 
-def restore_newest(path, framework=None, threads=0, classes=(), objects=None):
+def restore_newest(path, framework=None, threads=0, classes=(), objects=None, tiers=()):
     """As load(path), with what was passed over: Restored(state, step, passed_over). Error where no checkpoint is whole, with
-    what is wrong with each.
+    what is wrong with each. tiers: further folders with copies of the store's checkpoints, as an Engine writes them; the newest
+    that any of them has comes back, read twice, for it is checked before it is chosen.
 
         restored = pyquern.checkpoint.restore_newest("runs/a")
         model.load_state_dict(restored.state["model"])
         first_step = restored.step + 1
     """
+    if tiers:
+        path, step = newest_of([path, *(tier.path if isinstance(tier, Tier) else tier for tier in tiers)])
+        return Restored(load(path, step, None, framework, threads, classes, objects), step, [])
     with Store(path, threads=threads) as store:
         return Restored(*newest(store, path, lambda saved: saved.state(framework, classes, objects)))
 

@@ -1,6 +1,7 @@
 """Checkpoints without waiting: saves, fences, futures, failures, and a run that is killed."""
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -170,6 +171,37 @@ class Engines(StoreTest):
             self.assertEqual(os.waitpid(child, 0)[1], 0)
             engine.save(state(1), step=1).result(60)
 
+    def test_tiers_get_copies_and_give_them_back(self):
+        folder = os.path.dirname(self.store)
+        shared, blocked = os.path.join(folder, "shared"), os.path.join(folder, "file", "tier")
+        with open(os.path.dirname(blocked), "w"):
+            pass
+        with Engine(self.store, ring=2 << 20, tiers=[quern.checkpoint.Tier(shared, every=2)], keep_local=1) as engine:
+            for step in (1, 2, 3, 4):
+                saved = engine.save(state(step), step=step)
+                self.assertEqual(saved.result(60).step, step)
+                self.assertEqual(saved.level, "durable")
+            self.assertTrue(engine.wait(60))
+            stats = engine.tier_stats()[0]
+            self.assertEqual((stats.path, stats.checkpoints, stats.waiting, stats.problem), (shared, 2, 0, ""))
+            self.assertGreater(stats.rate, 0)
+            self.assertIn(stats.depth, (1, 2, 4, 8))
+        self.assertEqual(quern.checkpoint.ls(shared), [2, 4])
+        self.assertEqual(quern.checkpoint.ls(self.store), [4])
+        shutil.rmtree(self.store)
+        self.assertEqual(quern.checkpoint.newest_of([self.store, shared]), (shared, 4))
+        restored = quern.checkpoint.restore_newest(self.store, tiers=[shared])
+        self.assertEqual((restored.step, restored.state["step"]), (4, 4))
+        # A tier that cannot be written: the save is in the store, and its result says what is missing.
+        with self.assertRaises(quern.checkpoint.Error) as raised:
+            with Engine(self.store, ring=2 << 20, tiers=[blocked]) as engine:
+                saved = engine.save(state(5), step=5)
+                self.assertTrue(saved.wait("local", 60))
+        self.assertIn(blocked, str(raised.exception))
+        self.assert_saved(5, state(5))
+        for wrong in ({"tiers": shared}, {"tiers": [quern.checkpoint.Tier(shared, every=0)]}, {"keep_local": 3}):
+            with self.assertRaises((TypeError, quern.checkpoint.Error)):
+                Engine(self.store, ring=2 << 20, **wrong)
 
     def test_small_tensors_are_copied_and_a_long_fence_is_one(self):
         big, small = np.zeros(2_000_000, np.float32), np.zeros(16_384, np.float32)  # the second: 64 KiB

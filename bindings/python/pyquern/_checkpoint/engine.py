@@ -66,6 +66,40 @@ class EngineStats:
     written_bytes: int
 
 
+@dataclass(frozen=True)
+class Tier:
+    """A folder behind an engine's store, as on a shared file system, which gets copies of its checkpoints. every: steps that are
+    multiples of it, with what they need of others. write_rate: most bytes a second (0: no limit); share: of its measured bandwidth that
+    may be used. most_waiting: saves that may wait for it; when more do, the oldest is passed over."""
+    path: str
+    every: int = 1
+    write_rate: float = 0.0
+    share: float = 1.0
+    most_waiting: int = 16
+
+
+@dataclass(frozen=True)
+class TierStats:
+    """What became of a tier: `checkpoints` and `bytes` copied; saves `waiting`, `failed`, `passed_over`; `rate`, a moving average of
+    bytes a second, and `depth`, blocks of 1 MiB written at once, learnt from a probe and from use; `problem` of the last attempt, empty
+    where it went well."""
+    path: str
+    checkpoints: int
+    bytes: int
+    waiting: int
+    failed: int
+    passed_over: int
+    rate: float
+    depth: int
+    problem: str
+
+
+def _tier_desc(tier):
+    tier = tier if isinstance(tier, Tier) else Tier(tier)
+    return _library.Tier(path=os.fsencode(tier.path), every=tier.every, write_rate=tier.write_rate, share=tier.share,
+                         most_waiting=tier.most_waiting)
+
+
 class Save:
     """A save under way, as a future: done(), result(), exception(), cancel() as those of concurrent.futures."""
 
@@ -83,11 +117,12 @@ class Save:
 
     @property
     def level(self):
-        """"submitted", "captured", "host", "local" or "durable"."""
+        """"submitted", "captured", "host", "local" (in the engine's store) or "durable" (on the last tier that wants it)."""
         return list(LEVELS)[self._progress().level]
 
     def wait(self, level="durable", timeout=None):
-        """True once the save has the level, False after `timeout` seconds. Error where the save failed."""
+        """True once the save has the level, False after `timeout` seconds. Error where the save failed; one that a tier could not
+        take is "local" all the same."""
         number = _number_of(level, LEVELS, "level")
         return self._engine._wait("engine_wait", timeout, self.step, number)
 
@@ -253,10 +288,15 @@ class Engine:
     debugging, a hash of each tensor at save() and at its capture, so that one written to too early is named. write_rate: most bytes
     a second that are written, so that others can use the disk (0: no limit).
 
+    tiers: folders behind the store, nearest first, each a path or a Tier, which get copies of its checkpoints. keep_local: newest
+    checkpoints that stay in the store once the tiers have what they want of the others, which are removed (0: all stay).
+
+        Engine("/local/runs/a", tiers=[Tier("/shared/runs/a", every=10)], keep_local=3)
+
     base, preset and the others of save() may be given here for all saves. Notes go to the logger "quern"."""
 
     def __init__(self, path, ring=1 << 28, coding=0, threads=1, when_full="block", at_exit="drain", exit_timeout=600.0,
-                 check_changes=False, write_rate=0.0, **defaults):
+                 check_changes=False, write_rate=0.0, tiers=(), keep_local=0, **defaults):
         self._library = library()
         self._defaults = defaults
         self._counting = threading.Lock()
@@ -265,7 +305,13 @@ class Engine:
         self._exit_timeout = float(exit_timeout)
         note = _library.Note(lambda _, note: _log.info("%s", note.decode("utf-8", "replace")))
         save_desc(step=0, **self._arguments({}))  # wrong ones are refused here
+        if isinstance(tiers, (str, bytes, os.PathLike, Tier)):
+            raise TypeError("tiers is a list of paths and Tiers")
+        descs = [_tier_desc(tier) for tier in tiers]
+        self._tiers = [os.fsdecode(desc.path) for desc in descs]
+        pointers = (ctypes.POINTER(_library.Tier) * len(descs))(*map(ctypes.pointer, descs))
         desc = _library.EngineDesc(
+            tiers=pointers, tier_count=len(descs), keep_local=keep_local,
             threads=threads, ring_bytes=ring, coding_bytes=coding, at_exit=self._at_exit, exit_seconds=self._exit_timeout,
             when_full=_number_of(when_full, _WHEN_FULL, "when_full"), check_changes=int(check_changes), note=note,
             write_rate=write_rate)
@@ -349,7 +395,7 @@ class Engine:
         return optimizer.register_step_pre_hook(lambda *_: self.fence() and None)
 
     def wait(self, timeout=None):
-        """True once no save is under way, False after `timeout` seconds."""
+        """True once no save is under way or on its way to a tier, False after `timeout` seconds."""
         return self._wait("engine_wait_all", timeout)
 
     def stats(self):
@@ -359,6 +405,17 @@ class Engine:
         measured = {name: getattr(out, name) for name in EngineStats.__dataclass_fields__}
         with self._counting:
             return EngineStats(**{**measured, "fences": self._fences, "longest_fence": self._longest_fence})
+
+    def tier_stats(self):
+        """A TierStats for each tier, in their order."""
+        out = []
+        for number, path in enumerate(self._tiers):
+            stats = _library.TierStats()
+            with self._open.call() as handle:
+                self._library.engine_measure_tier(handle, number, stats)
+            known = {name: getattr(stats, name) for name in TierStats.__dataclass_fields__ if name not in ("path", "problem")}
+            out.append(TierStats(path=path, problem=stats.problem.decode("utf-8", "replace"), **known))
+        return out
 
     def close(self, how=None, timeout=None):
         """"drain" waits (`timeout` seconds, None: without end) for what is under way, "drop" drops it; without `how` as at_exit
@@ -383,3 +440,12 @@ class Engine:
             self.close(timeout=self._exit_timeout)
         except Error as problem:  # what the trainer raised says more
             _log.error("%s", problem)
+
+
+def newest_of(paths):
+    """(path, step) of the newest checkpoint that any of the stores has whole, all of it compared with its hashes."""
+    paths = [os.fspath(path) for path in paths]
+    names = (ctypes.c_char_p * len(paths))(*map(os.fsencode, paths))
+    place, step = ctypes.c_uint64(), ctypes.c_uint64()
+    library().newest_of(names, len(paths), place, step)
+    return paths[place.value], step.value

@@ -89,17 +89,29 @@ class Retention(_Sized):
                 ("best", c_uint64), ("metric", c_char_p), ("dry_run", c_uint32), ("reserved", c_uint32)]
 
 
+class Tier(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("most_waiting", c_uint32), ("path", c_char_p), ("every", c_uint64),
+                ("write_rate", c_double), ("share", c_double)]
+
+
+class TierStats(_Sized):
+    _fields_ = [("struct_size", c_uint32), ("depth", c_uint32)] + [
+        (name, c_uint64) for name in ("checkpoints", "bytes", "waiting", "failed", "passed_over")] + [
+        ("rate", c_double), ("problem", c_char * 512)]
+
+
 class EngineDesc(_Sized):
     _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("ring_bytes", c_uint64), ("coding_bytes", c_uint64),
                 ("when_full", c_int32), ("at_exit", c_int32), ("exit_seconds", c_double), ("check_changes", c_uint32),
-                ("reserved", c_uint32), ("note", Note), ("note_user", c_void_p), ("write_rate", c_double)]
+                ("reserved", c_uint32), ("note", Note), ("note_user", c_void_p), ("write_rate", c_double),
+                ("tiers", POINTER(POINTER(Tier))), ("tier_count", c_uint64), ("keep_local", c_uint64)]
 
 
 class EngineProgress(_Sized):
     _fields_ = [("struct_size", c_uint32), ("level", c_int32), ("finished", c_uint32), ("error", c_int32),
                 ("raw_bytes", c_uint64), ("captured_bytes", c_uint64), ("copied_tensors", c_uint64),
                 ("coded_first", c_uint64), ("submit_seconds", c_double), ("captured_seconds", c_double),
-                ("durable_seconds", c_double), ("result", Result)]
+                ("durable_seconds", c_double), ("result", Result), ("local_seconds", c_double)]
 
 
 class EngineStats(_Sized):
@@ -146,6 +158,8 @@ _FUNCTIONS = {
     "engine_poll": [c_void_p, c_uint64, POINTER(EngineProgress)],
     "engine_cancel": [c_void_p, c_uint64],
     "engine_measure": [c_void_p, POINTER(EngineStats)],
+    "engine_measure_tier": [c_void_p, c_uint64, POINTER(TierStats)],
+    "newest_of": [POINTER(c_char_p), c_uint64, POINTER(c_uint64), POINTER(c_uint64)],
 }
 _DESTROYERS = ("store_close", "writer_destroy", "reader_destroy", "engine_forget")
 
