@@ -54,18 +54,20 @@ unsigned WriteRates::next_depth() {
 
 Status probe_writes(FileSystem& files, const String& path, const Seconds& now,
                     const std::function<bool(std::size_t)>& turn, WriteRates& rates, Report& report) {
+  double start = -1;
   for (const unsigned depth : WriteRates::kDepths) {
     const double begin = now();
+    if (start < 0) start = begin;
     auto queue = files.create_queue(path, depth);
     if (!queue.ok()) return fail_file(report, path, "create it", queue.status());
     const Status written = write_probe(**queue, turn);
     queue = Status(StatusCode::internal, "closed");
-    const double seconds = now() - begin;
+    const double end = now();
     const Status removed = files.remove(path);
     if (!written.ok()) return fail_file(report, path, "write it", written);
     if (!removed.ok()) return fail_file(report, path, "remove it", removed);
-    rates.add(depth, kProbeBlocks * kQueueBlock, seconds);
-    if (seconds > kLongProbe) break;
+    rates.add(depth, kProbeBlocks * kQueueBlock, end - begin);
+    if (end - start > kLongProbe) break;
   }
   return {};
 }

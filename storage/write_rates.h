@@ -34,8 +34,8 @@ class WriteRates {
 /// What the clock says, in seconds.
 using Seconds = std::function<double()>;
 
-/// Writes up to 8 MiB at each depth to the new file `path`, which is removed again. Ends early where that takes more
-/// than a quarter of a second. `turn` is called before each block; false ends the probe with `cancelled`.
+/// Writes 8 MiB at each depth to the new file `path`, which is removed again; no further depth once a quarter of a
+/// second is over. `turn` is called before each block; false ends the probe with `cancelled`.
 Status probe_writes(FileSystem& files, const String& path, const Seconds& now,
                     const std::function<bool(std::size_t)>& turn, WriteRates& rates, Report& report);
 

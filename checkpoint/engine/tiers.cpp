@@ -94,12 +94,11 @@ bool Engine::Core::prepare(TierWorker& tier, Report& report) {
   }
   if (!newest.ok()) return false;
   sweep(tier.store, false, {}, report);
-  if (tier.options.probe) {
+  // Under a limit the limit decides, and a probe would only use it up.
+  if (tier.options.probe && tier.options.write_rate == 0) {
     const auto name = tier.store.files().new_name();
     if (!name.ok()) return false;
-    const auto turn = [&](std::size_t bytes) {
-      return storage::wait_turn(tier.bucket, bytes, [this] { return drop_.load(); });
-    };
+    const auto turn = [this](std::size_t) { return !drop_.load(); };
     const Status probed = storage::probe_writes(
         tier.store.files(), join({tier.store.tmp_root(), "/", *name, ".probe"}), [this] { return now(); }, turn,
         tier.rates, report);
