@@ -8,8 +8,8 @@ usage() {
   cat <<'TEXT'
 usage: scripts/test.sh [--fast] [--thorough] [--clients] [--no-setup] [-j N] [-- CTEST-ARGUMENTS]
   --fast       release build and its tests only
-  --thorough   adds ThreadSanitizer, one minute of fuzzing a target, every case of the largest tests, and kernels for all
-               architectures (else sm_90: they take long to compile)
+  --thorough   adds ThreadSanitizer, races of kernels on the simulator, one minute of fuzzing a target, every case of the
+               largest tests, and kernels for all architectures (else sm_90: they take long to compile)
   --clients    first makes the virtual environment that tests of Python packages use (scripts/setup_clients.sh)
   --no-setup   do not look for missing packages
   -j N         processes (default: one a hardware thread, or $QUERN_JOBS)
@@ -47,6 +47,7 @@ cmake --build --preset release -j "$jobs"
 
 echo
 [[ -n ${QUERN_TEST_DATA:-} ]] || echo "note: no real fields here (set QUERN_TEST_DATA); tests that need them are skipped"
+[[ $suite$thorough != ONOFF ]] || echo "note: races of kernels are not looked for (--thorough does, and a build without QUERN_SUITE)"
 [[ $thorough == ON ]] || echo "note: kernels are compiled for sm_90 (--thorough: also sm_80, sm_100 and sm_120)"
 [[ -e /dev/nvidiactl ]] || echo "note: no NVIDIA GPU here; tests that need one are skipped"
 echo

@@ -15,7 +15,7 @@ if [[ $preset == asan && ${QUERN_TEST_THOROUGH:-0} != 1 ]]; then
   left_out="$left_out|^fuzz_arguments\$"
   # Kernels for AVX-512 take as long as those for AVX2, and few machines that test run them.
   options=(-DQUERN_INSTRUCTION_SETS=avx2)
-  wanted='^(golden|malformed|fuzz_.*|integration_hdf5|unit_(capi|capi_c|checkpoint|checkpoint_engine|core|format|io|mask|tensor))$'
+  wanted='^(golden|malformed|fuzz_.*|integration_hdf5|unit_(capi|capi_c|checkpoint|checkpoint_engine|core|format|io|tensor))$'
 fi
 
 cmake --preset "$preset" ${options[@]+"${options[@]}"}
