@@ -18,7 +18,10 @@ class LockedFiles final : public storage::FileSystem {
   /// While gone, everything fails with ENOENT, and writes to open files with EIO.
   void set_gone(bool gone) { gone_ = gone; }
   /// Gone from so many operations on: in the middle of what is being done.
-  void go_after(int operations) { left_ = operations; }
+  void go_after(int operations) {
+    const std::lock_guard lock(mutex_);
+    left_ = operations;
+  }
   /// From now on new files wait to be made.
   void hold(bool held) {
     const std::lock_guard lock(hold_mutex_);
