@@ -8,6 +8,7 @@
 
 #include <quern/steps.h>
 
+#include "libcompress/format/grid/header.h"
 #include "tests/unit_levels/support.h"
 
 namespace quern::testing {
@@ -217,6 +218,48 @@ TEST(Steps_Loss, OtherValues_AreNamedByTheirHash) {
             StatusCode::reference_missing);
 }
 
+/// A stream of one element whose header says that it was predicted, and that it has no axes.
+Bytes hostile_scalar() {
+  const std::vector<float> one{1.5F};
+  Bytes alone;
+  VectorSink sink(alone);
+  EXPECT_TRUE(compress(view(one, shape_of({1})), bounded(), builtin_codecs(), {}, sink).ok());
+  MemorySource source(alone);
+  ReadHeader read = *read_header(source);
+  read.header.shape = Shape();
+  read.header.must_understand = 1U << 5;
+  read.header.params = {0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8};
+  const auto bytes = serialize_header(read.header);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().text();
+  Bytes out(bytes->begin(), bytes->end());
+  out.insert(out.end(), alone.begin() + static_cast<std::ptrdiff_t>(read.bytes), alone.end());
+  return out;
+}
+
+TEST(Steps_Loss, NoValues_AreNotTakenForAScalar) {
+  const Bytes hostile = hostile_scalar();
+  for (const bool keep_going : {false, true}) {
+    MemorySource source(hostile);
+    DecompressOptions options;
+    options.keep_going = keep_going;
+    const Status status = open_step_beside(source, {}, builtin_codecs(), {}, options).status();
+    EXPECT_EQ(status.code(), StatusCode::reference_missing) << status.text();
+  }
+}
+
+TEST(Steps_Loss, AKeyStepInsideAChain_IsNamedByTheLaterStep) {
+  const Shape shape = shape_of({12, 13, 14});
+  const Series run = encode_run(shape, 3, 16, bounded());
+  ASSERT_TRUE(run.reports[2].reference);
+  MemorySource first(run.streams[0]);
+  MemorySource again(run.streams[0]);
+  MemorySource last(run.streams[2]);
+  const std::array<ByteSource*, 3> chain{&first, &again, &last};
+  const Status status = open_step_chain(chain, builtin_codecs(), {}).status();
+  EXPECT_EQ(status.code(), StatusCode::reference_missing) << status.text();
+  EXPECT_EQ(static_cast<std::uint64_t>(status.first()), run.reports[2].reference->hash);
+}
+
 TEST(Steps_Loss, Damage_EndsAtTheNextKeyStep) {
   const Shape shape = shape_of({12, 13, 14});
   Series run = encode_run(shape, 10, 4, bounded());
@@ -256,6 +299,30 @@ TEST(Steps_Alone, WhereNothingMayBePredicted) {
   EXPECT_EQ(predicted(options, 16), 0u);
   EXPECT_FALSE(StepEncoder::create(builtin_codecs(), 0).ok());
   EXPECT_FALSE(StepEncoder::create(builtin_codecs(), 257).ok());
+}
+
+TEST(Steps_Report, OfASearchOverCodecs_HasItsTrialsAndProgressOfBothEncodings) {
+  const Shape shape = shape_of({12, 13, 14});
+  CompressOptions options = bounded();
+  options.codec = "auto";
+  std::uint64_t calls = 0;
+  Execution counted;
+  counted.progress = [&calls](std::uint64_t, std::uint64_t) {
+    ++calls;
+    return true;
+  };
+  const auto session = StepEncoder::create(builtin_codecs(), 16);
+  Series run;
+  std::uint64_t of_first = 0;
+  for (unsigned i = 0; i < 2; ++i) {
+    calls = 0;
+    add_step(**session, moving(shape, i), shape, options, run, counted);
+    if (i == 0) of_first = calls;
+  }
+  ASSERT_TRUE(run.reports[1].reference);
+  EXPECT_EQ(run.reports[1].compressed.tried.size(), run.reports[0].compressed.tried.size());
+  EXPECT_FALSE(run.reports[1].compressed.tried.empty());
+  EXPECT_GT(calls, of_first);
 }
 
 TEST(Steps_Alone, UnrelatedSteps_AreKeySteps) {

@@ -349,7 +349,7 @@ QUERN_API quern_status quern_decompress_level(quern_context* context, const void
 /** Time steps: arrays of one type and extents, in order. Each is predicted from what the step before decodes to where
  *  that makes it smaller (codec stencil, bounds abs and rel), or stands alone: a key step. One session writes, another
  *  reads. It keeps the values of one step, and for writing that step's stream, in the memory of its own allocator, from
- *  which calls on it take all that they need. Streams are those of quern_compress; key steps need no session to be
+ *  which calls on it take all that they need; a memory limit does not count what the session keeps. Streams are those of quern_compress; key steps need no session to be
  *  read. */
 typedef struct quern_session quern_session;
 

@@ -37,8 +37,9 @@ Result<std::unique_ptr<Decoder>> open_step_beside(ByteSource& source, const Arra
                                                   const Execution& execution, const DecompressOptions& options = {});
 
 /// A decoder of the last of these streams, which follow each other: the first is a key step, each further one was
-/// predicted from the one before. Values are found chunk by chunk, so that a region costs its chunks once a step, and
-/// memory is bounded. Each source is one stream's, can seek, and outlives the decoder. Fails with `reference_missing`
+/// predicted from the one before. Values are found chunk by chunk, so that a region costs its chunks once a step. Every
+/// step of the chain takes memory for the chunks in flight at the same time; where that passes the limit, decoding fails
+/// with `memory_limit`, and one step after the other by open_step_beside takes the values of two steps instead. Each source is one stream's, can seek, and outlives the decoder. Fails with `reference_missing`
 /// where a step is not what the next one was predicted from, as far as that is decoded.
 Result<std::unique_ptr<Decoder>> open_step_chain(std::span<ByteSource* const> steps, const Registry& registry,
                                                  const Execution& execution, const DecompressOptions& options = {});
@@ -50,7 +51,7 @@ struct StepReport {
 };
 
 /// A session: arrays of one type and shape in order of time. Keeps the decoded values of the last step, and its stream;
-/// encoding takes memory for two more streams. Bytes depend on the steps and options since the last key step alone.
+/// encoding takes memory for two more streams. All of these come on top of Execution::memory_limit. Bytes depend on the steps and options since the last key step alone.
 class StepEncoder : public Allocated {
  public:
   /// A key step at least every `key_every` steps, from 1 (all) to kMostKeyEvery. The registry outlives the session.

@@ -148,7 +148,7 @@ class Session final : public StepEncoder {
     RunnerHandle runner(execution);
     LimitedSink sink(most, out);
     const auto write = [&]() -> Result<CompressReport> {
-      QUERN_ASSIGN_OR_RETURN(auto stream, StreamEncoder::create(request, 0, runner.get(), {}, sink));
+      QUERN_ASSIGN_OR_RETURN(auto stream, StreamEncoder::create(request, 0, runner.get(), execution.progress, sink));
       if (stream->setup().beside == nullptr)
         return Status(StatusCode::unsupported, "the step does not compress under that plan");
       QUERN_RETURN_IF_ERROR(
@@ -182,6 +182,8 @@ class Session final : public StepEncoder {
       if (report) {
         report->reason = made.compressed.reason;
         report->encodings = made.compressed.encodings + 1;
+        report->sample_encodings = made.compressed.sample_encodings;
+        report->tried = std::move(made.compressed.tried);
         made.compressed = std::move(*report);
         made.reference = id;
         stream = std::move(predicted);

@@ -32,6 +32,8 @@ Result<std::unique_ptr<StreamDecoder>> start_decoder(ByteSource& source, const R
 Status StreamDecoder::follow(const ArrayView& values) {
   if (beside_ == nullptr) return {};
   if (values.dtype != header_.dtype || !(values.shape == header_.shape)) return other_array(*reference());
+  // A view of nothing has rank 0, and so one element.
+  if (values.data == nullptr && values.bytes() != 0) return other_array(*reference());
   if (!options_.keep_going && hash_values(values) != reference()->hash) return other_array(*reference());
   values_ = values;
   return {};
@@ -147,6 +149,10 @@ Result<std::unique_ptr<Decoder>> open_step_chain(std::span<ByteSource* const> st
       const bool last = i + 1 == steps.size();
       QUERN_ASSIGN_OR_RETURN(
           auto next, start_decoder(*steps[i], registry, last ? execution : quiet, last ? options : earlier_options));
+      if (i > 0 && !last && next->reference() == nullptr) {
+        QUERN_ASSIGN_OR_RETURN(const auto wanted, inspect_reference(*steps.back(), registry));
+        if (wanted) return other_array(*wanted);
+      }
       if (decoder != nullptr) QUERN_RETURN_IF_ERROR(next->follow(std::move(decoder)));
       if (i == 0 && next->reference() != nullptr) return other_array(*next->reference());
       decoder = std::move(next);
