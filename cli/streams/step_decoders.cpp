@@ -1,11 +1,16 @@
-#include "cli/files/step_decoders.h"
+#include "cli/streams/step_decoders.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/args/exit_codes.h"
 #include "cli/models/model_files.h"
 
 namespace quern::cli {
+
+bool may_predict_next(const StreamInfo& info) {
+  return dynamic_cast<const ReferenceCodec*>(builtin_codecs().by_id(info.codec_id)) != nullptr;
+}
 
 StepDecoders::StepDecoders(std::vector<std::span<const std::uint8_t>> streams, std::string name)
     : streams_(std::move(streams)), name_(std::move(name)) {
@@ -44,11 +49,36 @@ Result<std::unique_ptr<Decoder>> StepDecoders::try_open(std::size_t step, const 
 }
 
 void StepDecoders::keep(std::size_t step, const StreamInfo& info, Buffer values) {
-  view_ = {};
+  forget();
   if (!predicts_next(step)) return;
   values_ = std::move(values);
   view_ = {values_.data(), info.dtype, info.shape};
   next_ = step + 1;
+}
+
+void StepDecoders::forget() {
+  view_ = {};
+  values_ = Buffer();
+}
+
+Result<std::uint64_t> StepDecoders::approach(std::size_t step, const StreamInfo& info, const Execution& execution,
+                                             const DecompressOptions& options) {
+  const std::size_t depth = references_[step] ? references_[step]->depth : 0;
+  std::uint64_t bytes_read = 0;
+  // A step whose key step is missing is refused where it is opened.
+  for (std::size_t i = step - std::min(depth, step); i < step; ++i) {
+    auto decoder = try_open(i, execution, options);
+    if (!decoder.ok()) return decoder.status();
+    const StreamInfo& here = (*decoder)->info();
+    if (here.dtype != info.dtype || !(here.shape == info.shape))
+      return Status(StatusCode::corrupt, "a step of the chain has another type or shape");
+    Buffer values(info.shape.elems() * dtype_bytes(info.dtype), name_);
+    const auto count = (*decoder)->pull(values.span());
+    if (!count.ok()) return count.status();
+    bytes_read += (*decoder)->report().bytes_read;
+    keep(i, here, std::move(values));
+  }
+  return bytes_read;
 }
 
 }  // namespace quern::cli

@@ -16,6 +16,9 @@
 
 namespace quern::cli {
 
+/// Whether later streams may be predicted from one of this codec.
+bool may_predict_next(const StreamInfo& info);
+
 /// One step after the other costs each stream once, as long as whole steps are kept; any other step costs what it needs
 /// of the streams from its key step on.
 class StepDecoders {
@@ -36,8 +39,16 @@ class StepDecoders {
 
   /// Whether the values of a step are worth keeping.
   bool predicts_next(std::size_t step) const { return step + 1 < count() && references_[step + 1].has_value(); }
-  /// Takes all values of a step, if the next one was predicted from them.
+  /// Takes all values of a step, if the next one was predicted from them, in the place of those kept so far.
   void keep(std::size_t step, const StreamInfo& info, Buffer values);
+  /// Frees what is kept.
+  void forget();
+  /// Memory that kept values take.
+  std::uint64_t kept_bytes() const { return values_.size(); }
+  /// Keeps the values of the step before, from those of the key step on, one step after the other: takes memory for two
+  /// steps, however long the chain is. They are of `info`'s type and shape, else it fails. Bytes read of the streams.
+  Result<std::uint64_t> approach(std::size_t step, const StreamInfo& info, const Execution& execution,
+                                 const DecompressOptions& options = {});
 
  private:
   std::vector<std::span<const std::uint8_t>> streams_;

@@ -1,6 +1,5 @@
 // Files of several streams.
-#include "cli/files/stream_file.h"
-#include "cli/models/model_files.h"
+#include "cli/streams/stream_file.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,7 @@
 #include <quern/steps.h>
 
 #include "cli/args/exit_codes.h"
+#include "cli/models/model_files.h"
 
 namespace quern::cli {
 namespace {
@@ -15,6 +15,11 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
+
+bool may_begin_stream(Bytes bytes) {
+  MemorySource source(bytes);
+  return inspect(source, builtin_codecs()).status().code() != StatusCode::bad_magic;
+}
 
 /// Size of the whole and undamaged stream at the beginning of `bytes`, or the reason why there is none.
 Result<std::uint64_t> whole_stream_bytes(Bytes bytes) {
@@ -29,8 +34,13 @@ Result<std::uint64_t> whole_stream_bytes(Bytes bytes) {
   std::vector<std::uint8_t> block(kBlockBytes);
   while (true) {
     QUERN_ASSIGN_OR_RETURN(const std::size_t count, decoder->pull(block));
-    if (count == 0) return source.position();
+    if (count == 0) break;
   }
+  const std::uint64_t end = source.position();
+  // Going on over damage may end anywhere: the end is right where another stream begins.
+  if (reference && end < bytes.size() && !may_begin_stream(bytes.subspan(static_cast<std::size_t>(end))))
+    return Status(StatusCode::corrupt, "where the stream ends is not known");
+  return end;
 }
 
 std::vector<Bytes> split_by_decoding(Bytes file) {

@@ -4,8 +4,8 @@
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
 #include "cli/files/page_file.h"
-#include "cli/files/stream_file.h"
 #include "cli/messages/quality_text.h"
+#include "cli/streams/stream_file.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
 

@@ -19,11 +19,11 @@
 #include "cli/files/input_array.h"
 #include "cli/files/memory.h"
 #include "cli/files/safe_file.h"
-#include "cli/files/step_decoders.h"
-#include "cli/files/stream_file.h"
 #include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
 #include "cli/models/model_files.h"
+#include "cli/streams/step_decoders.h"
+#include "cli/streams/stream_file.h"
 #include "cli/verbs/calibration.h"
 #include "cli/verbs/compress_jobs.h"
 #include "cli/verbs/encode_array.h"
@@ -116,7 +116,8 @@ std::string explanation(const EncodedArray& encoded) {
   const CompressReport& made = encoded.report;
   std::string out;
   for (const Estimate& e : encoded.expected) {
-    std::uint64_t bytes = made.output_bytes;
+    // Estimates are of arrays that stand alone.
+    std::uint64_t bytes = encoded.reference ? encoded.alone_bytes : made.output_bytes;
     double psnr = made.psnr_db.value_or(INFINITY);
     for (const CodecTrial& trial : made.tried) {
       if (trial.codec != e.codec) continue;
@@ -164,7 +165,9 @@ void report(const CompressJob& job, const InputArray& input, const EncodedArray&
     out.psnr_db = encoded.checked->quality.psnr_db;
     out.violations = encoded.checked->bound.violations;
   }
-  if (records_compressions(args) && !encoded.expected.empty() && encoded.expected.front().codec == made.codec)
+  // Estimates are of arrays that stand alone.
+  if (records_compressions(args) && !encoded.reference && !encoded.expected.empty() &&
+      encoded.expected.front().codec == made.codec)
     record_compression(args.calibration, encoded.expected.front(),
                        static_cast<double>(made.input_bytes) / static_cast<double>(made.output_bytes));
   if (args.run.json) {
@@ -290,9 +293,17 @@ void require_same_array(const StreamInfo& first, const InputArray& input, const 
                                 dtype_name(first.dtype)));
 }
 
+/// Whether the next step may be predicted from a stream of `codec`, as far as options tell.
+bool may_be_predicted(const CompressJob& next, const CompressArgs& args, const std::string& codec) {
+  if (args.codec.idempotent || (args.codec.codec != "auto" && args.codec.codec != codec)) return false;
+  const BoundKind kind = next.bound.kind;
+  return args.precision || kind == BoundKind::abs || kind == BoundKind::rel;
+}
+
 /// The session that the steps of one call make. It goes on after the last step of a file that
-/// exists, if later steps may be predicted from that.
-std::unique_ptr<StepEncoder> start_session(const std::string& output, bool exists, const CompressArgs& args) {
+/// exists, if `next` may be predicted from that; what cannot be decoded stops nothing.
+std::unique_ptr<StepEncoder> start_session(const std::string& output, bool exists, const CompressJob& next,
+                                           const CompressArgs& args) {
   auto session = check(StepEncoder::create(codecs(), args.key_every), Phase::encode, output);
   if (!exists || args.key_every == 1) return session;
   const Mapping file = Mapping::of_file(output);
@@ -300,17 +311,36 @@ std::unique_ptr<StepEncoder> start_session(const std::string& output, bool exist
   const std::size_t last = streams.size() - 1;
   MemorySource source(streams[last]);
   const StreamInfo info = check(inspect(source, builtin_codecs()), Phase::decode, output);
-  const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
-  const bool predicts = dynamic_cast<const ReferenceCodec*>(builtin_codecs().by_id(info.codec_id)) != nullptr;
-  if (!predicts || bytes > memory_limit(args.run) / 8) return session;
+  if (!may_predict_next(info) || !may_be_predicted(next, args, std::string(info.codec_name))) return session;
   StepDecoders steps(streams, output);
+  const auto& reference = steps.reference(last);
+  if (reference && reference->depth + 1U >= args.key_every) return session;
+  const auto begin_anew = [&](const std::string& why) {
+    if (!args.run.quiet) print_note(fmt::format("{}: the next step is a key step: {}", output, why));
+  };
+  const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
+  if (bytes > memory_limit(args.run) / 8) {
+    begin_anew(fmt::format("going on after the last one takes {} of memory; raise --memory", size_text(8 * bytes)));
+    return session;
+  }
   Execution execution;
   execution.threads = args.run.threads;
-  execution.memory_limit = memory_limit(args.run) / 2;
+  execution.memory_limit = memory_limit(args.run) - 3 * bytes;
   Buffer values(bytes, output);
-  const auto decoder = steps.open(last, execution, {});
-  check(decoder->pull(values.span()), Phase::decode, output);
-  check(session->resume(streams[last], {values.data(), info.dtype, info.shape}), Phase::decode, output);
+  const auto decode = [&]() -> Status {
+    if (const auto before = steps.approach(last, info, execution); !before.ok()) return before.status();
+    const auto decoder = steps.try_open(last, execution, {});
+    if (!decoder.ok()) return decoder.status();
+    return (*decoder)->pull(values.span()).status();
+  };
+  const Status decoded = decode();
+  if (decoded.ok()) {
+    check(session->resume(streams[last], {values.data(), info.dtype, info.shape}), Phase::decode, output);
+  } else if (decoded.code() == StatusCode::memory_limit) {
+    begin_anew(fmt::format("decoding the last one: {}; raise --memory", decoded.text()));
+  } else {
+    begin_anew(fmt::format("the last one cannot be decoded ({}); quern info --check lists damage", decoded.text()));
+  }
   return session;
 }
 
@@ -325,7 +355,7 @@ void append_all(std::vector<CompressJob>& jobs, const CompressArgs& args, Device
   if (exists && !S_ISREG(info.st_mode)) fail(Exit::usage, output + ": --append needs a regular file");
   if (exists) first = inspect_all(output).front();
 
-  const auto session = start_session(output, exists, args);
+  const auto session = start_session(output, exists, jobs.front(), args);
   SafeFile file(output, {.replace = true, .mode = mode_like(jobs.front().input)});
   if (exists) copy_existing(output, file.descriptor(), output);
   std::vector<std::function<void()>> reports;

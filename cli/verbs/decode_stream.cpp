@@ -50,22 +50,24 @@ void add_report(const DecompressReport& report, DecodeOutcome& outcome) {
   outcome.holes.insert(outcome.holes.end(), report.holes.begin(), report.holes.end());
 }
 
-std::unique_ptr<Decoder> open(FdSource& source, const DecodeContext& context, const ArrayView& last) {
-  auto decoder = open_step_beside(source, last, codecs(), context.execution, options_of(context, true));
+std::unique_ptr<Decoder> open(FdSource& source, const DecodeContext& context, const PipedValues& last) {
+  Execution execution = context.execution;
+  execution.memory_limit -= std::min(execution.memory_limit, 2 * last.values.size());
+  // These values, and soon those of the stream itself.
+  auto decoder = open_step_beside(source, last.view, codecs(), execution, options_of(context, true));
+  if (last.dropped_bytes != 0 && decoder.status().code() == StatusCode::reference_missing)
+    fail(Exit::resource, fmt::format("{}: a step was predicted from the one before, whose values take {} of memory; "
+                                     "raise --memory to four times that, or name the file",
+                                     context.name, size_text(last.dropped_bytes)));
   if (context.level > 0 && decoder.status().code() == StatusCode::unsupported)
     fail_level(context.level, decoder.status().text(), context.name);
   return check(std::move(decoder), Phase::decode, context.name);
 }
 
-/// Whether later streams may be predicted from one of this codec.
-bool predicts(const StreamInfo& info) {
-  return dynamic_cast<const ReferenceCodec*>(builtin_codecs().by_id(info.codec_id)) != nullptr;
-}
-
-/// Elements of an open decoder. `waited()`: seconds that its source has waited so far.
+/// Elements of an open decoder; the last piece of them. `waited()`: seconds that its source has waited so far.
 template <class Waited>
-void decode_pieces(Decoder& decoder, const DecodeContext& context, const TakeElements& take, const Waited& waited,
-                   DecodeOutcome& outcome) {
+Buffer decode_pieces(Decoder& decoder, const DecodeContext& context, const TakeElements& take, const Waited& waited,
+                     DecodeOutcome& outcome) {
   const StreamInfo info = at_shape(decoder);
   const std::uint64_t elem = dtype_bytes(info.dtype);
   const std::uint64_t total = info.shape.elems() * elem;
@@ -81,6 +83,7 @@ void decode_pieces(Decoder& decoder, const DecodeContext& context, const TakeEle
     outcome.elems += count / elem;
   }
   add_report(decoder.report(), outcome);
+  return piece;
 }
 
 }  // namespace
@@ -101,9 +104,10 @@ void decode_part(StepDecoders& steps, std::size_t step, std::span<const std::uin
   // Values of the step before may be kept beside.
   if (bytes > context.memory / (steps.reference(step) ? 3 : 2)) {
     Stopwatch opening;
+    steps.forget();
     const auto decoder = steps.open(step, context.execution, options_of(context));
     outcome.seconds += opening.seconds();
-    decode_pieces(
+    (void)decode_pieces(
         *decoder, context, take, [] { return 0.0; }, outcome);
     return;
   }
@@ -111,15 +115,31 @@ void decode_part(StepDecoders& steps, std::size_t step, std::span<const std::uin
   if (bytes / kPlausibleRatio <= stream.size()) array.touch();
   if (context.level == 0) touch_pages(stream.data(), stream.size());
   Execution execution = context.execution;
-  execution.memory_limit = context.memory - (steps.reference(step) ? 2 : 1) * bytes;
+  execution.memory_limit = context.memory - bytes - std::min(context.memory - bytes, steps.kept_bytes());
   const Stopwatch watch;
-  const auto decoder = steps.open(step, execution, options_of(context));
-  check(decoder->pull({array.data(), array.size()}), Phase::decode, context.name);
+  const DecompressOptions options = options_of(context);
+  auto decoder = steps.open(step, execution, options);
+  auto pulled = decoder->pull(array.span());
+  if (pulled.status().code() == StatusCode::memory_limit && steps.reference(step) && steps.kept_bytes() == 0) {
+    // Steps one after the other take less than all of a chain at once.
+    decoder.reset();
+    array = Buffer();
+    execution.memory_limit = context.memory - 2 * bytes;
+    outcome.bytes_read += check(steps.approach(step, info, execution, options), Phase::decode, context.name);
+    array = Buffer(bytes, context.name);
+    decoder = steps.open(step, execution, options);
+    pulled = decoder->pull(array.span());
+  }
+  check(std::move(pulled), Phase::decode, context.name);
   outcome.seconds += watch.seconds();
   add_report(decoder->report(), outcome);
   take({array.data(), array.size()});
   outcome.elems += info.shape.elems();
-  if (context.level == 0) steps.keep(step, info, std::move(array));
+  if (context.level == 0 && bytes <= context.memory / 3) {
+    steps.keep(step, info, std::move(array));
+  } else {
+    steps.forget();
+  }
 }
 
 StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const TakeElements& take, PipedValues& last,
@@ -127,22 +147,23 @@ StreamInfo decode_pipe(FdSource& source, const DecodeContext& context, const Tak
   const auto waited = [&source] { return source.seconds(); };
   const Stopwatch opening;
   const double waited_before = waited();
-  const auto decoder = open(source, context, last.view);
+  const auto decoder = open(source, context, last);
   outcome.seconds += opening.seconds() - (waited() - waited_before);
   StreamInfo info = at_shape(*decoder);
   const std::uint64_t bytes = info.shape.elems() * dtype_bytes(info.dtype);
-  Buffer values;
-  if (context.level == 0 && predicts(info) && bytes <= context.memory / 4) values = Buffer(bytes, context.name);
-  std::uint64_t at = 0;
-  const TakeElements take_and_keep = [&](std::span<const std::uint8_t> piece) {
+  std::uint64_t most_at_once = 0;
+  const TakeElements take_and_measure = [&](std::span<const std::uint8_t> piece) {
     take(piece);
-    if (values.size() == 0) return;
-    std::copy(piece.begin(), piece.end(), values.data() + at);
-    at += piece.size();
+    most_at_once = std::max<std::uint64_t>(most_at_once, piece.size());
   };
-  decode_pieces(*decoder, context, take_and_keep, waited, outcome);
-  last.values = std::move(values);
-  last.view = last.values.size() == 0 ? ArrayView{} : ArrayView{last.values.data(), info.dtype, info.shape};
+  Buffer values = decode_pieces(*decoder, context, take_and_measure, waited, outcome);
+  const bool wanted = context.level == 0 && bytes != 0 && may_predict_next(info);
+  // One piece holds all values.
+  const bool kept = wanted && most_at_once == bytes && bytes <= context.memory / 4;
+  last = PipedValues();
+  if (kept) last.values = std::move(values);
+  if (kept) last.view = {last.values.data(), info.dtype, info.shape};
+  if (wanted && !kept) last.dropped_bytes = bytes;
   return info;
 }
 

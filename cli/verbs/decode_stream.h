@@ -11,7 +11,7 @@
 
 #include "cli/args/args.h"
 #include "cli/files/byte_streams.h"
-#include "cli/files/step_decoders.h"
+#include "cli/streams/step_decoders.h"
 
 namespace quern::cli {
 
@@ -47,6 +47,7 @@ void decode_part(StepDecoders& steps, std::size_t step, std::span<const std::uin
 struct PipedValues {
   Buffer values;
   ArrayView view;
+  std::uint64_t dropped_bytes = 0;  ///< that they would have taken, where it was too much
 };
 
 /// Decodes the stream that begins at a pipe's position and leaves the pipe after it; what it holds, at the level.

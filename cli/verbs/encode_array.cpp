@@ -151,6 +151,7 @@ EncodedArray encode_in_memory(const Job& job, const ArrayView& array, std::uint6
     if (!step.ok()) fail_status(step.status(), Phase::encode, job.input.label);
     out.report = std::move(step->compressed);
     out.reference = step->reference;
+    if (out.reference) out.alone_bytes = step->alone_bytes;
     before = job.steps->before();
   } else {
     out.report =

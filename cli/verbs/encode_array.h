@@ -26,6 +26,7 @@ struct EncodedArray {
   std::optional<std::uint64_t> stencil_bytes;
   Vector<Suspicion> suspicions;
   std::optional<ReferenceId> reference;     ///< what the stream was predicted from
+  std::uint64_t alone_bytes = 0;            ///< of the stream by itself, where it was predicted
   std::optional<FoundPrecision> precision;  ///< where the bound followed from the values
   std::vector<Estimate>
       expected;  ///< --explain, --calibration: of each codec that was tried, under the bound it came to

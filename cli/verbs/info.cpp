@@ -8,11 +8,11 @@
 
 #include "cli/files/byte_streams.h"
 #include "cli/files/memory.h"
-#include "cli/files/step_decoders.h"
-#include "cli/files/stream_file.h"
 #include "cli/files/stream_notes.h"
 #include "cli/messages/file_report.h"
 #include "cli/models/model_files.h"
+#include "cli/streams/step_decoders.h"
+#include "cli/streams/stream_file.h"
 #include "cli/verbs/record_report.h"
 #include "cli/verbs/verbs.h"
 
@@ -54,6 +54,7 @@ void check_entry(Entry& entry, StepDecoders& steps, std::size_t step, const Info
   const std::uint64_t raw = raw_bytes(entry.info);
   const bool kept = steps.predicts_next(step) && raw <= execution.memory_limit / 4;
   Buffer block(kept ? raw : UINT64_C(16) << 20, "info --check");
+  execution.memory_limit -= std::min(execution.memory_limit, steps.kept_bytes() + (kept ? raw : 0));
   // First without salvage: that pass also checks the trailer. The second one finds every damaged chunk.
   for (const bool keep_going : {false, true}) {
     DecompressOptions options;
@@ -71,7 +72,11 @@ void check_entry(Entry& entry, StepDecoders& steps, std::size_t step, const Info
         entry.damage.push_back(fmt::format("segment {} chunk {}: {}", hole.segment, hole.chunk, hole.why.text()));
     if (entry.damage.empty()) break;
   }
-  if (kept && entry.damage.empty()) steps.keep(step, entry.info, std::move(block));
+  if (kept && entry.damage.empty()) {
+    steps.keep(step, entry.info, std::move(block));
+  } else {
+    steps.forget();
+  }
   entry.checked = true;
 }
 

@@ -9,8 +9,8 @@
 #include <quern/compress.h>
 #include <quern/metrics.h>
 
-#include "cli/files/step_decoders.h"
 #include "cli/messages/file_report.h"
+#include "cli/streams/step_decoders.h"
 
 namespace quern::cli {
 

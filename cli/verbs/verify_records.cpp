@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/files/byte_streams.h"
-#include "cli/files/stream_file.h"
+#include "cli/streams/stream_file.h"
 #include "cli/verbs/record_report.h"
 #include "cli/verbs/verbs.h"
 

@@ -101,6 +101,30 @@ class Steps(harness.CliTest):
             else:
                 self.assert_within(values, self.steps[step], BOUND)
 
+    def append(self, path, step, *options):
+        one = self.write("next.f32", moving(step).tobytes())
+        return self.ok("compress", "--abs", str(BOUND), "--codec", "stencil", "-t", "f32", "-s", "%dx%dx%d" % SHAPE, "-o",
+                       path, "--append", *options, one)
+
+    def test_what_cannot_be_decoded_is_gone_on_behind(self):
+        path = self.make(3)
+        streams = self.chain(path)[1]
+        data = bytearray(read_bytes(path))
+        data[streams[1]["offset"] + streams[1]["stream_bytes"] // 2] ^= 0x20
+        broken = self.write("broken.qn", bytes(data))
+        self.assertIn("the next step is a key step", self.append(broken, 3).stderr.decode())
+        self.append(broken, 4, "-q")
+        self.assertEqual(self.chain(broken)[0], [0, 1, 2, 0, 1])
+        self.assertEqual(read_bytes(broken)[:len(data)], bytes(data))
+        # A step that has to stand alone needs nothing decoded, and no note.
+        alone = self.write("alone.qn", bytes(data))
+        self.assertNotIn("key step", self.append(alone, 3, "--key-every", "3").stderr.decode())
+
+    def test_calibration_is_of_steps_that_stand_alone(self):
+        self.make(3, "--key-every", "3", "--calibration", self.path("seen.jsonl"))
+        lines = [line for line in read_bytes(self.path("seen.jsonl")).splitlines() if b"stencil" in line]
+        self.assertEqual(len(lines), 1)
+
     def test_what_steps_cannot_do_is_refused(self):
         path = self.make(2)
         self.refused(1, "--level 1", "decompress", "--level", "1", path, "-o", self.path("x"))
