@@ -57,7 +57,7 @@ std::unique_ptr<Decoder> open(FdSource& source, const DecodeContext& context, co
   auto decoder = open_step_beside(source, last.view, codecs(), execution, options_of(context, true));
   if (last.dropped_bytes != 0 && decoder.status().code() == StatusCode::reference_missing)
     fail(Exit::resource, fmt::format("{}: a step was predicted from the one before, whose values take {} of memory; "
-                                     "raise --memory to four times that, or name the file",
+                                     "raise --memory to at least four times that, or name the file",
                                      context.name, size_text(last.dropped_bytes)));
   if (context.level > 0 && decoder.status().code() == StatusCode::unsupported)
     fail_level(context.level, decoder.status().text(), context.name);
