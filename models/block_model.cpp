@@ -16,9 +16,22 @@ constexpr std::array<std::uint8_t, 8> kMagic{0x8B, 'Q', 'M', 'D', '\r', '\n', 0x
 constexpr std::size_t kSeal = 32;
 constexpr std::size_t kHead = kMagic.size() + 4;
 constexpr std::uint8_t kMostUnitBits = 14;
+/// What a network may take to evaluate, by what it makes: its numbers by those of a block and its latents, and products
+/// by values of a block. Trained ones have at most 37 and 17280 (64 channels, which is the most).
+constexpr std::uint64_t kMostTensorElems = 64;
+constexpr std::uint64_t kMostProducts = std::uint64_t{1} << 16;
 
 bool is_magic(std::span<const std::uint8_t> bytes) {
   return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
+}
+
+/// Null, or why nobody would train such a network: it is to take memory and time without end.
+const char* check_work(const kernels::Network& network, std::uint64_t block_elems, std::uint64_t latents) {
+  if (kernels::network_elems(network) > kMostTensorElems * (block_elems + latents))
+    return "a network of the model has too many numbers for its blocks";
+  if (kernels::network_products(network) > kMostProducts * block_elems)
+    return "a network of the model takes too many products for its blocks";
+  return nullptr;
 }
 
 Status read_predictor(Reader& in, std::size_t block_elems, BlockPredictor& predictor) {
@@ -38,6 +51,9 @@ Status read_predictor(Reader& in, std::size_t block_elems, BlockPredictor& predi
     return Status(StatusCode::corrupt, "a decoder of the model does not fit its blocks");
   if (encodes == 1 && (predictor.encoder.in.elems() != block_elems || predictor.encoder.out().elems() != latents))
     return Status(StatusCode::corrupt, "an encoder of the model does not fit its blocks");
+  for (const kernels::Network* network : {&predictor.encoder, &predictor.decoder})
+    if (const char* const wrong = check_work(*network, block_elems, latents); wrong != nullptr)
+      return Status(StatusCode::corrupt, wrong);
   return {};
 }
 
@@ -131,6 +147,11 @@ BlockModel decoding_half(const BlockModel& model) {
   for (const BlockPredictor& predictor : model.predictors)
     half.predictors.push_back({predictor.kind, {}, predictor.decoder});
   return half;
+}
+
+bool is_decoding_half(const BlockModel& model) {
+  return model.record.empty() && std::all_of(model.predictors.begin(), model.predictors.end(),
+                                             [](const BlockPredictor& p) { return p.encoder.layers.empty(); });
 }
 
 ModelId model_id(const BlockModel& model) {

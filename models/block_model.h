@@ -30,7 +30,8 @@ struct BlockPredictor {
   std::size_t latents() const { return decoder.in.elems(); }
 };
 
-/// A checked model: the shapes of its networks are known and no sum of theirs overflows.
+/// A checked model: the shapes of its networks are known, no sum of theirs overflows, and what evaluating them takes is
+/// bounded by the size of blocks.
 struct BlockModel {
   std::array<std::uint32_t, 3> block{1, 1, 1};  ///< extents, slowest first
   /// Values of 2^unit_bits stand for half the range of the array.
@@ -45,6 +46,8 @@ struct BlockModel {
 inline constexpr std::uint16_t kBlockModelKind = 2;
 inline constexpr std::uint16_t kBlockModelVersion = 3;  ///< of the file; versions 1 and 2 hold models of quality alone
 inline constexpr std::size_t kMostBlockModelBytes = std::size_t{1} << 24;
+/// Larger decoding halves are no part of streams.
+inline constexpr std::size_t kMostEmbeddedBytes = std::size_t{1} << 19;
 inline constexpr std::size_t kMostPredictors = 4;
 inline constexpr std::size_t kMostLatents = 256;
 inline constexpr std::size_t kMostBlockElems = 4096;
@@ -57,6 +60,7 @@ Result<BlockModel> read_block_model(std::span<const std::uint8_t> bytes);
 
 /// The model without encoders and record: what a decoder needs, and what streams embed.
 BlockModel decoding_half(const BlockModel& model);
+bool is_decoding_half(const BlockModel& model);
 /// The first 16 bytes of the SHA-256 of the decoding half's file: the same for a model with and without its encoders.
 ModelId model_id(const BlockModel& model);
 

@@ -30,6 +30,7 @@ bool quantize_rows(const RealRows& rows, kernels::NetworkLayer& layer) {
       most = std::max(most, std::fabs(w));
       sum += std::fabs(w);
     }
+    if (!std::isfinite(sum) || !std::isfinite(rows.bias[r])) return false;
     // Rounding adds half a unit to each weight at most.
     const double room = kMostSum - most_input * static_cast<double>(columns) / 2;
     if (!(room > 0)) return false;

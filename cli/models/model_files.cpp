@@ -10,6 +10,7 @@
 
 #include "cli/args/exit_codes.h"
 #include "cli/files/byte_streams.h"
+#include "cli/messages/messages.h"
 #include "models/block_model.h"
 #include "models/sha256.h"
 
@@ -26,6 +27,11 @@ struct CodecsInUse {
 std::unique_ptr<CodecsInUse>& in_use() {
   static std::unique_ptr<CodecsInUse> codecs;
   return codecs;
+}
+
+models::BlockModel read_model(const std::string& path) {
+  const Mapping file = Mapping::of_file(path);
+  return check(models::read_block_model(file.bytes()), Phase::decode, path);
 }
 
 Result<Vector<std::uint8_t>> bytes_of_model(const std::string& path, const ModelId& id) {
@@ -47,19 +53,27 @@ std::string id_text(const ModelId& id) {
 ModelFiles::ModelFiles(ModelArguments arguments) : arguments_(std::move(arguments)) {}
 
 Result<Vector<std::uint8_t>> ModelFiles::find(const ModelId& id) const {
-  try {
-    if (!arguments_.file.empty()) {
-      auto bytes = bytes_of_model(arguments_.file, id);
-      if (bytes.ok()) return bytes;
+  std::vector<std::string> paths;
+  if (!arguments_.file.empty()) paths.push_back(arguments_.file);
+  // What cannot be read matters only where no other file has the model.
+  std::vector<std::string> unread;
+  for (const std::string& folder : arguments_.stores) {
+    try {
+      const std::vector<std::string> found = list_model_files(folder);
+      paths.insert(paths.end(), found.begin(), found.end());
+    } catch (const CliError& error) {
+      unread.emplace_back(error.what());
     }
-    for (const std::string& folder : arguments_.stores)
-      for (const std::string& path : list_model_files(folder)) {
-        auto bytes = bytes_of_model(path, id);
-        if (bytes.ok()) return bytes;
-      }
-  } catch (const CliError&) {
-    return Status(StatusCode::missing_model, "a file of models cannot be read");
   }
+  for (const std::string& path : paths) {
+    try {
+      auto bytes = bytes_of_model(path, id);
+      if (bytes.ok()) return bytes;
+    } catch (const CliError& error) {
+      unread.emplace_back(error.what());
+    }
+  }
+  for (const std::string& problem : unread) print_note(problem);
   return Status(StatusCode::missing_model, "the stream needs its model, which was not found");
 }
 
@@ -81,9 +95,10 @@ void use_models(const ModelArguments& arguments) {
 
 const Registry& codecs() { return in_use() ? in_use()->with_models.registry() : builtin_codecs(); }
 
-std::string model_id_of(const std::string& path) {
-  const Mapping file = Mapping::of_file(path);
-  return id_text(models::model_id(check(models::read_block_model(file.bytes()), Phase::decode, path)));
+std::string model_id_of(const std::string& path) { return id_text(models::model_id(read_model(path))); }
+
+bool can_embed(const std::string& path) {
+  return models::write_block_model(models::decoding_half(read_model(path))).size() <= models::kMostEmbeddedBytes;
 }
 
 }  // namespace quern::cli

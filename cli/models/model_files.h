@@ -37,4 +37,7 @@ const Registry& codecs();
 /// Id of the model that --model names. Throws CliError.
 std::string model_id_of(const std::string& file);
 
+/// Whether what decoding takes of a model is small enough for streams. Throws CliError.
+bool can_embed(const std::string& file);
+
 }  // namespace quern::cli

@@ -36,6 +36,10 @@ CompressOptions options_for(const InputArray& input, const ErrorBound& bound, co
     // Settings that are given say what they want after these.
     Settings chosen{{"model", String(model_id_of(models.file))}};
     if (!models.stores.empty()) chosen.push_back({"embed", "no"});
+    const bool says = std::any_of(options.settings.begin(), options.settings.end(),
+                                  [](const auto& setting) { return setting.first == "embed"; });
+    if (models.stores.empty() && !says && !args.run.quiet && !can_embed(models.file))
+      print_note(models.file + ": is too large for a stream and was not used; name its folder with --model-store DIR");
     options.settings.insert(options.settings.begin(), chosen.begin(), chosen.end());
   }
   options.idempotent = args.codec.idempotent;
@@ -87,6 +91,7 @@ std::string who_wants_all(const CompressArgs& args, const CompressOptions& optio
   if (options.bound.kind == BoundKind::psnr || options.bound.kind == BoundKind::ratio) return "this bound";
   if (options.bound.kind == BoundKind::rel && !options.range) return "a relative bound (without --range MIN:MAX)";
   if (tries_alternatives(options)) return "--effort 9";
+  if (is_trained(options.codec)) return "the comparison with stencil";
   return "the choice of a codec (without --codec or --goal speed)";
 }
 

@@ -125,6 +125,8 @@ class Codec final : public ArrayCodec {
         for (std::size_t a = 0; a < 3; ++a)
           if (found->block[a] != params.block[a])
             return Status(StatusCode::corrupt, "autoencoder: the model is for blocks of another size");
+        if (params.place == ModelPlace::embedded && !models::is_decoding_half(*found))
+          return Status(StatusCode::corrupt, "autoencoder: the model of a stream has more than what decodes");
         model = std::make_unique<PreparedModel>(*found);
       }
     }

@@ -116,13 +116,15 @@ Status add_model(const PlanRequest& request, const ParsedSettings& settings, con
   params.place = ModelPlace::outside;
   params.id = settings.model;
   if (settings.embed == ParsedSettings::Embed::no) return {};
+  static_assert(models::kMostEmbeddedBytes < kMaxParamsBytes);
   embedded = models::write_block_model(models::decoding_half(model));
+  if (embedded.size() > models::kMostEmbeddedBytes && settings.embed == ParsedSettings::Embed::yes)
+    return Status(StatusCode::invalid_argument,
+                  "autoencoder: a model of {0} bytes is too large for a stream; keep it outside: --set embed=no, with "
+                  "the model in a folder for --model-store",
+                  static_cast<std::int64_t>(embedded.size()));
   params.place = ModelPlace::embedded;
   params.embedded = embedded;
-  if (embedded.size() > kMaxParamsBytes / 2)
-    return Status(StatusCode::invalid_argument,
-                  "autoencoder: a model of {0} bytes is too large for a stream; keep it outside with embed=no",
-                  static_cast<std::int64_t>(embedded.size()));
   return {};
 }
 
@@ -190,7 +192,10 @@ Result<EncodePlan> make_plan(const PlanRequest& request, const ModelSource* mode
   set_grid(request, params, plan);
   plan.spec.model = plan.model.get();
   if (params.place == ModelPlace::embedded && settings.embed == ParsedSettings::Embed::automatic) {
-    QUERN_ASSIGN_OR_RETURN(const bool pays, model_pays(request, plan, embedded.size()));
+    bool pays = embedded.size() <= models::kMostEmbeddedBytes;
+    if (pays) {
+      QUERN_ASSIGN_OR_RETURN(pays, model_pays(request, plan, embedded.size()));
+    }
     if (!pays) {
       params = {};
       params.block = usual_block(request.shape);

@@ -133,6 +133,12 @@ const char* check_network(Network& network) {
   return nullptr;
 }
 
+std::uint64_t network_elems(const Network& network) {
+  std::uint64_t elems = network.in.elems();
+  for (const NetworkLayer& layer : network.layers) elems += layer.out.elems();
+  return elems;
+}
+
 std::uint64_t network_products(const Network& network) {
   std::uint64_t products = 0;
   for (const NetworkLayer& layer : network.layers)

@@ -77,6 +77,9 @@ struct Network {
 /// plus |bias|, is below 2^31. Null, or what is wrong. The network may come from anywhere. O(weights).
 const char* check_network(Network& network);
 
+/// Numbers of all tensors together, the input among them; of a checked network.
+std::uint64_t network_elems(const Network& network);
+
 /// Multiplications that one evaluation takes; of a checked network.
 std::uint64_t network_products(const Network& network);
 

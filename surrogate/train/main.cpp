@@ -1,5 +1,5 @@
-// quern-train: what `quern train` runs. Of `quern train quality`: from runs to a model, with the errors on later steps; or the errors on
-// families that were left out.
+// quern-train: what `quern train` runs. Of `quern train quality`: from runs to a model, with the errors on later steps;
+// or the errors on families that were left out.
 #include <algorithm>
 #include <cerrno>
 #include <cmath>

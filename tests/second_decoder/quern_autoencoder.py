@@ -1,4 +1,4 @@
-"""Codec 4, autoencoder (docs/format-autoencoder.md)."""
+"""Codec 5, autoencoder (docs/format-autoencoder.md)."""
 from math import prod
 
 from quern_bytes import Cursor, require
@@ -43,7 +43,8 @@ class Codec:
         place = at.unsigned(1)
         require(place in (0, 2), 'a model that is not in the stream')
         self.model = BlockModel(at.take(at.end - at.at)) if place == 2 else None
-        require(at.done() and (self.model is None or self.model.block == self.block), 'parameters')
+        require(at.done() and (self.model is None or self.model.block == self.block and self.model.is_half),
+                'parameters')
         shape = [1, 1, 1] + list(header.shape)
         grid = [prod(shape[:-2]), shape[-2], shape[-1]]
         chunk = [max(n, 1) for n in grid]

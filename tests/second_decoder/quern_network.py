@@ -130,6 +130,10 @@ class Network:
             tensors.append(self.layers[-1].out)
         require(self.layers, 'a network without layers')
         self.size = tensors[-1].size
+        self.numbers = sum(t.size for t in tensors)
+        self.products = sum(len(layer.rows) * len(layer.rows[0]) * (len(places(layer.out.extents))
+                                                                    if layer.kind == CONVOLUTION else 1)
+                            for layer in self.layers if layer.kind <= CONVOLUTION)
 
     def run(self, values):
         first = self.input
@@ -149,12 +153,19 @@ class BlockModel:
         elems = self.block[0] * self.block[1] * self.block[2]
         require(all(n and not n & n - 1 for n in self.block) and elems <= 4096, 'blocks of a model')
         require(cursor.unsigned(1) <= 14, 'unit bits')
-        cursor.take(cursor.varint(2**24))
+        # A half that decodes has neither record nor encoders.
+        self.is_half = not cursor.take(cursor.varint(2**24))
         self.decoders = []
         for _ in range(cursor.varint(4)):
             require(cursor.unsigned(1) in (1, 2), 'kind of a predictor')
+            networks = []
             if cursor.unsigned(1):
-                Network(cursor)
-            self.decoders.append(Network(cursor))
+                networks.append(Network(cursor))
+                self.is_half = False
+            networks.append(Network(cursor))
+            self.decoders.append(networks[-1])
             require(self.decoders[-1].size == elems and self.decoders[-1].input.size <= 256, 'shape of a decoder')
+            for network in networks:
+                require(network.numbers <= 64 * (elems + networks[-1].input.size), 'numbers of a network')
+                require(network.products <= 2**16 * elems, 'products of a network')
         require(self.decoders and cursor.done(), 'end of a model')

@@ -162,6 +162,12 @@ int train_and_tell(const Arguments& args, const TrainingData& data) {
   const std::vector<float> blocks =
       sample_blocks(data.train, args.network.block, kTrainingBlocks, true, args.network.seed);
   const std::vector<float> tested = sample_blocks(data.test, args.network.block, 2000, false, args.network.seed);
+  if (tested.empty()) {
+    std::fprintf(
+        stderr,
+        "quern: the test files hold no whole block of different values; name more or larger files with --data\n");
+    return 1;
+  }
   TrainedModel trained = train_blocks(blocks, args.network);
   const bool has_network = !trained.both.predictors.empty();
   std::vector<Sizes> sizes;
@@ -195,6 +201,9 @@ int train_and_tell(const Arguments& args, const TrainingData& data) {
       "ratios on %zu later files; a stream holds %llu bytes of the model\n"
       "  bound   no model    inside    shared   outside   stencil\n",
       data.test.size(), static_cast<unsigned long long>(model_bytes));
+  if (model_bytes > models::kMostEmbeddedBytes)
+    std::printf("that is more than a stream takes (%zu bytes): compress and decompress with --model-store DIR\n",
+                models::kMostEmbeddedBytes);
   bool gains = false;
   for (std::size_t i = 0; i < sizes.size(); ++i)
     gains |= print_sizes(kBounds[i], sizes[i], with_network ? sizes[i].both : sizes[i].principal, data.test.size(),

@@ -10,21 +10,29 @@
 namespace quern::kernels {
 namespace {
 
-/// What the places of one row of the output see, side by side; of odd counts the last is followed by a 0.
-void gather_row(const NetworkLayer& layer, const TensorShape& in, const std::int16_t* from, std::uint32_t z,
-                std::uint32_t y, std::size_t pairs, std::int16_t* to) {
+/// Numbers that are gathered, or summed, at a time: rows of the output that see more are taken in parts.
+constexpr std::size_t kGatheredNumbers = std::size_t{1} << 16;
+
+/// Places of a row of the output, from `begin` on and before `end`.
+struct RowPart {
+  std::uint32_t z = 0, y = 0, begin = 0, end = 0;
+};
+
+/// What these places see, side by side; of odd counts the last is followed by a 0.
+void gather(const NetworkLayer& layer, const TensorShape& in, const std::int16_t* from, const RowPart& part,
+            std::size_t pairs, std::int16_t* to) {
   const std::size_t channels = in.channels;
   const auto place = [&](std::uint32_t at, std::uint32_t tap, std::size_t axis) {
     const std::int64_t n = std::int64_t{at} * layer.step[axis] + tap - layer.width[axis] / 2;
     return static_cast<std::size_t>(std::clamp<std::int64_t>(n, 0, std::int64_t{in.extents[axis]} - 1));
   };
   const std::size_t columns = std::size_t{layer.width[0]} * layer.width[1] * layer.width[2] * channels;
-  for (std::uint32_t x = 0; x < layer.out.extents[2]; ++x, to += 2 * pairs) {
+  for (std::uint32_t x = part.begin; x < part.end; ++x, to += 2 * pairs) {
     std::int16_t* at = to;
     for (std::uint32_t i = 0; i < layer.width[0]; ++i)
       for (std::uint32_t j = 0; j < layer.width[1]; ++j) {
         const std::int16_t* const row =
-            from + (place(z, i, 0) * in.extents[1] + place(y, j, 1)) * in.extents[2] * channels;
+            from + (place(part.z, i, 0) * in.extents[1] + place(part.y, j, 1)) * in.extents[2] * channels;
         for (std::uint32_t k = 0; k < layer.width[2]; ++k, at += channels)
           std::memcpy(at, row + place(x, k, 2) * channels, channels * sizeof(*at));
       }
@@ -112,23 +120,28 @@ void PreparedNetwork::run_layer(const NetworkKernels& kernels, std::size_t numbe
   // A dense layer is one place that sees all inputs.
   const std::size_t places = dense ? 1 : layer.out.extents[2];
   const std::size_t lines = dense ? 1 : layer.out.places() / places;
-  room.patches.resize(places * 2 * rows.pairs);
-  room.sums.resize(places * rows.rows);
-  for (std::size_t line = 0; line < lines; ++line) {
-    if (dense) {
-      std::copy(from.begin(), from.end(), room.patches.begin());
-      if (from.size() % 2 != 0) room.patches[from.size()] = 0;
-    } else {
-      gather_row(layer, in, from.data(), static_cast<std::uint32_t>(line / layer.out.extents[1]),
-                 static_cast<std::uint32_t>(line % layer.out.extents[1]), rows.pairs, room.patches.data());
+  const std::size_t most = std::clamp<std::size_t>(kGatheredNumbers / std::max(2 * rows.pairs, rows.rows), 1, places);
+  room.patches.resize(most * 2 * rows.pairs);
+  room.sums.resize(most * rows.rows);
+  for (std::size_t line = 0; line < lines; ++line)
+    for (std::size_t first = 0; first < places; first += most) {
+      const std::size_t count = std::min(most, places - first);
+      if (dense) {
+        std::copy(from.begin(), from.end(), room.patches.begin());
+        if (from.size() % 2 != 0) room.patches[from.size()] = 0;
+      } else {
+        const RowPart part{static_cast<std::uint32_t>(line / layer.out.extents[1]),
+                           static_cast<std::uint32_t>(line % layer.out.extents[1]), static_cast<std::uint32_t>(first),
+                           static_cast<std::uint32_t>(first + count)};
+        gather(layer, in, from.data(), part, rows.pairs, room.patches.data());
+      }
+      kernels.products(room.patches.data(), count, rows.pairs, rows.weights.data(), rows.bias.data(), rows.rows,
+                       room.sums.data());
+      for (std::size_t p = 0; p < count; ++p)
+        for (std::size_t r = 0; r < real; ++r)
+          to[(line * places + first + p) * real + r] =
+              rescaled(room.sums[p * rows.rows + r], layer.multipliers[r], layer.shift, layer.activation, limit);
     }
-    kernels.products(room.patches.data(), places, rows.pairs, rows.weights.data(), rows.bias.data(), rows.rows,
-                     room.sums.data());
-    for (std::size_t p = 0; p < places; ++p)
-      for (std::size_t r = 0; r < real; ++r)
-        to[(line * places + p) * real + r] =
-            rescaled(room.sums[p * rows.rows + r], layer.multipliers[r], layer.shift, layer.activation, limit);
-  }
 }
 
 }  // namespace quern::kernels
