@@ -16,6 +16,7 @@
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
 #include "tests/golden/record_cases.h"
+#include "tests/support/memory_models.h"
 
 namespace {
 
@@ -118,24 +119,27 @@ constexpr StreamCase kStreams[] = {
     {"f64_3d_lattice_levels", DType::f64, "9x10x23", {BoundKind::abs, 0.001}, "stencil", false, "levels", 0.01},
     {"f32_3d_prequantized", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "raster", 0, true},
     {"i16_2d_prequantized", DType::i16, "30x31", {BoundKind::abs, 3}, "stencil", false, "levels", 0, true},
+    {"f32_3d_autoencoder", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "autoencoder", true},
+    {"i16_2d_autoencoder", DType::i16, "30x31", {BoundKind::abs, 3}, "autoencoder", false},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
 
-Status add_stream(Corpus& corpus, const StreamCase& c) {
+Status add_stream(Corpus& corpus, const StreamCase& c, const Registry& codecs = builtin_codecs(),
+                  const Settings& settings = {}) {
   QUERN_ASSIGN_OR_RETURN(const Shape shape, Shape::parse(c.shape));
   const Bytes values = smooth_values(c.dtype, shape.elems(), c.gaps, c.spacing);
   CompressOptions options;
   options.bound = c.bound;
   options.codec = c.codec;
   options.idempotent = c.idempotent;
-  if (c.layout != nullptr) options.settings = {{"layout", c.layout}};
+  options.settings = settings;
+  if (c.layout != nullptr) options.settings.push_back({"layout", c.layout});
   const std::string note = R"({"seed":1})";
   if (c.gaps) options.metadata.assign(note.begin(), note.end());
   Bytes stream;
   VectorSink sink(stream);
-  QUERN_ASSIGN_OR_RETURN(const auto report,
-                         compress({values.data(), c.dtype, shape}, options, builtin_codecs(), {}, sink));
+  QUERN_ASSIGN_OR_RETURN(const auto report, compress({values.data(), c.dtype, shape}, options, codecs, {}, sink));
   (void)report;
   MemorySource source(stream);
   QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
@@ -152,8 +156,9 @@ Status add_stream(Corpus& corpus, const StreamCase& c) {
 
 /// One chunk as the codec writes it, behind the choices that fuzz_chunk reads.
 Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index,
-                 const char* layout = nullptr, std::uint8_t special_every = 0) {
-  const ArrayCodec& codec = *builtin_codecs().all()[codec_index];
+                 const char* layout = nullptr, std::uint8_t special_every = 0,
+                 const Registry& codecs = builtin_codecs(), const Settings& settings = {}) {
+  const ArrayCodec& codec = *codecs.all()[codec_index];
   const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
   const DType dtype = kChunkTypes[type_index];
   const double values_of_bound[] = {0, is_float(dtype) ? 0.01 : 2.0, 1e-3};
@@ -168,7 +173,8 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   SerialRunner serial;
   request.sample = &sample;
   request.runner = &serial;
-  if (layout != nullptr) request.settings = {{"layout", layout}};
+  request.settings = settings;
+  if (layout != nullptr) request.settings.push_back({"layout", layout});
   auto planned = codec.plan(request);
   if (!planned.ok()) return planned.status();
   const auto encoder = std::move(planned).value();
@@ -212,8 +218,52 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   append(seed, chunk.data(), size);
   std::string name = std::string(codec.info().name) + "_" + dtype_name(dtype) + "_" + std::to_string(kind_index);
   if (layout != nullptr) name += std::string("_") + layout;
+  if (!settings.empty()) name += "_" + std::string(settings[0].first.begin(), settings[0].first.end());
   if (special_every > 0) name += "_masked";
   corpus.add("chunk", name, seed);
+  return {};
+}
+
+/// A model of one latent for lines of 8 values, which stand for a slope: small enough for the seed of a chunk.
+models::BlockModel slope_model() {
+  models::BlockModel model;
+  model.block = {1, 1, 8};
+  model.unit_bits = 12;
+  models::BlockPredictor predictor;
+  for (const bool encodes : {true, false}) {
+    kernels::Network& network = encodes ? predictor.encoder : predictor.decoder;
+    network.in.channels = encodes ? 8 : 1;
+    network.in_bits = 15;
+    kernels::NetworkLayer layer;
+    layer.bits = 15;
+    layer.shift = 10;
+    layer.out.channels = encodes ? 1 : 8;
+    const std::size_t rows = layer.rows();
+    layer.bias.assign(rows, 0);
+    layer.multipliers.assign(rows, encodes ? 2 : 127);
+    for (int i = -7; i < 8; i += 2) layer.weights.push_back(static_cast<std::int8_t>(encodes ? 3 * i : i));
+    network.layers = {layer};
+    kernels::check_network(network);
+  }
+  model.predictors.push_back(predictor);
+  return model;
+}
+
+/// Streams and chunks of codec autoencoder that hold a model.
+Status add_with_model(Corpus& corpus) {
+  testing::MemoryModels source;
+  const Settings settings{{"model", source.add(slope_model())}, {"embed", "yes"}};
+  const CodecsWithModels codecs(source);
+  for (const StreamCase& c :
+       {StreamCase{"f32_2d_model", DType::f32, "20x45", {BoundKind::abs, 0.3}, "autoencoder", false},
+        StreamCase{"i16_3d_model", DType::i16, "4x9x33", {BoundKind::abs, 3}, "autoencoder", false}})
+    QUERN_RETURN_IF_ERROR(add_stream(corpus, c, codecs.registry(), settings));
+  const auto all = codecs.registry().all();
+  for (std::size_t index = 0; index < all.size(); ++index)
+    for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
+      for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
+        if (std::string(all[index]->info().name) == "autoencoder")
+          QUERN_RETURN_IF_ERROR(add_chunk(corpus, index, type, 1, nullptr, special_every, codecs.registry(), settings));
   return {};
 }
 
@@ -459,6 +509,7 @@ int main(int argc, char** argv) {
           if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
             if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every); !status.ok())
               return complain(layout, status);
+  if (const Status status = add_with_model(corpus); !status.ok()) return complain("model", status);
   for (const std::size_t type : {1, 2, 3, 6, 8})
     for (std::uint8_t kind = 0; kind < 3; ++kind)
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())

@@ -41,5 +41,7 @@ inline Bytes encode_one(testing::OwnedArray array, CompressOptions options) {
 
 /// Broken streams of the stencil codec.
 void add_stencil_cases(std::vector<MustFailCase>& cases);
+/// Broken streams of codec autoencoder.
+void add_autoencoder_cases(std::vector<MustFailCase>& cases);
 
 }  // namespace quern::golden
