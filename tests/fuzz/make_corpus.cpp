@@ -260,7 +260,7 @@ Status add_with_model(Corpus& corpus) {
     QUERN_RETURN_IF_ERROR(add_stream(corpus, c, codecs.registry(), settings));
   const auto all = codecs.registry().all();
   for (std::size_t index = 0; index < all.size(); ++index)
-    for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
+    for (const std::size_t type : {2, 3, 6})
       for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
         if (std::string(all[index]->info().name) == "autoencoder")
           QUERN_RETURN_IF_ERROR(add_chunk(corpus, index, type, 1, nullptr, special_every, codecs.registry(), settings));

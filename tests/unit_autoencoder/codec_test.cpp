@@ -97,6 +97,22 @@ TEST(Autoencoder, UsefulModel_MakesStreamsSmaller) {
   }
 }
 
+TEST(Autoencoder, ModelTooLargeForAStream_IsLeftOutOrRefused) {
+  MemoryModels source;
+  const BlockModel model = cosine_model({16, 16, 16}, 6);
+  ASSERT_GT(models::write_block_model(models::decoding_half(model)).size(), models::kMostEmbeddedBytes);
+  const String id = source.add(model);
+  const CodecsWithModels codecs(source);
+  const OwnedArray array = waves(DType::f32, shape_of({20, 20, 20}));
+  EXPECT_EQ(stream_of(array, {{"model", id}}, codecs.registry()), stream_of(array, {}, codecs.registry()));
+  Vector<std::uint8_t> bytes;
+  VectorSink sink(bytes);
+  const auto options = options_for({BoundKind::abs, 2}, {{"model", id}, {"embed", "yes"}});
+  EXPECT_EQ(
+      compress({array.bytes.data(), array.dtype, array.shape}, options, codecs.registry(), {}, sink).status().code(),
+      StatusCode::invalid_argument);
+}
+
 TEST(Autoencoder, ThreadsAndInstructionSets_GiveTheSameBytes) {
   const Models models;
   const OwnedArray array = waves(DType::f32, shape_of({3, 700, 900}));
