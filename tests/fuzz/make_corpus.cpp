@@ -15,6 +15,7 @@
 #include "coding/distributions.h"
 #include "libcompress/pipeline/mask/mask.h"
 #include "tests/fuzz/tensor_input.h"
+#include "tests/golden/groups.h"
 #include "tests/golden/record_cases.h"
 #include "tests/support/memory_models.h"
 
@@ -249,8 +250,12 @@ models::BlockModel slope_model() {
   return model;
 }
 
-/// Streams and chunks of codec autoencoder that hold a model.
+/// Streams and chunks of codec autoencoder that hold a model. The golden stream has blocks that networks predict.
 Status add_with_model(Corpus& corpus) {
+  std::vector<golden::GoldenFile> files;
+  golden::add_autoencoder_files(files);
+  for (const golden::GoldenFile& file : files)
+    if (!file.written.empty()) corpus.add("decode", file.name, file.written);
   testing::MemoryModels source;
   const Settings settings{{"model", source.add(slope_model())}, {"embed", "yes"}};
   const CodecsWithModels codecs(source);
