@@ -309,7 +309,8 @@ def required_features():
     names = {'dtype ' + name for name, _ in DTYPES.values()}
     names |= {'rank 0', 'rank 1', 'rank 2', 'rank 3', 'rank 8', 'codec 0', 'codec 1', 'codec 2', 'codec 3', 'codec 4',
               'codec 5'}
-    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded', 'level table none'}
+    names |= {'segments none', 'segments one', 'segments several', 'chunk raw', 'chunk masked', 'chunk coded',
+              'level table none'}
     names |= {'bound %d as %d' % pair for pair in [(0, 0), (1, 1), (2, 1), (2, 0), (3, 3), (4, 1), (5, 1)]}
     return names | quern_lorenzo.FEATURES | quern_lossless.FEATURES | quern_mask.FEATURES | quern_stencil.FEATURES | \
         quern_interp.FEATURES | quern_autoencoder.FEATURES

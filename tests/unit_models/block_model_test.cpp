@@ -167,7 +167,7 @@ TEST(BlockModel, MoreNumbersThanABlockIsWorth_AreRefused) {
 
 TEST(BlockModel, MoreProductsThanABlockIsWorth_AreRefused) {
   using kernels::LayerKind;
-  // Blocks of 4096 values: 2^28 products at most. A convolution of c channels to c at 1024 places takes 27 * 1024 * c^2.
+  // Blocks of 4096 values: 2^28 products at most. A convolution of c channels at 1024 places takes 27 * 1024 * c^2.
   const auto code = [](std::uint32_t channels) {
     kernels::Network network;
     network.in_bits = 10;
