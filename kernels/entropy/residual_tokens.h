@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kMaxMagnitude = (1u << kMaxMagnitudeBits) - 1;
 inline constexpr unsigned kResidualTokens = kPlainMagnitudes + 4 * (kMaxMagnitudeBits - 4);
 
 [[gnu::always_inline]] constexpr std::uint32_t magnitude_of(std::int32_t code) {
-  return static_cast<std::uint32_t>(code < 0 ? -code : code);
+  return code < 0 ? 0u - static_cast<std::uint32_t>(code) : static_cast<std::uint32_t>(code);
 }
 
 [[gnu::always_inline]] constexpr unsigned token_of(std::uint32_t magnitude) {
