@@ -11,6 +11,7 @@
 #include <quern/status.h>
 
 #include "codecs/interp/rules.h"
+#include "coding/box_rows.h"
 #include "kernels/entropy/cpu/residual_kernels.h"
 #include "kernels/interp/cpu/interp.h"
 
@@ -73,16 +74,7 @@ Status decode_level(const ChunkSpec& spec, std::span<const std::uint8_t> in,
                     const std::array<std::uint64_t, 3>& extents, unsigned level, const MutableBox3& out,
                     std::span<std::uint8_t> scratch);
 
-/// Element offset of row `r` of a box, rows counted in C order.
-template <class Box>
-std::uint64_t row_offset(const Box& box, std::size_t r) {
-  return r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1];
-}
-/// Which elements of a row are special; null when the box has none.
-template <class Box>
-const std::uint8_t* special_row(const Box& box, std::size_t r) {
-  if (box.special == nullptr) return nullptr;
-  return box.special + r / box.extents[1] * box.special_strides[0] + r % box.extents[1] * box.special_strides[1];
-}
+using coding::row_offset;
+using coding::special_row;
 
 }  // namespace quern::codec::interp

@@ -14,6 +14,7 @@
 #include "codecs/stencil/effort.h"
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/levels/form.h"
+#include "coding/box_rows.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/taps.h"
 
@@ -95,16 +96,7 @@ struct ChunkCost {
 /// What layouts are compared by, after fitting. Needs encode_scratch_bytes.
 Result<ChunkCost> estimate_chunk(const EncodeSpec& spec, const ConstBox3& in, std::span<std::uint8_t> scratch);
 
-/// Element offset of row `r` of a box, rows counted in C order.
-template <class Box>
-std::uint64_t row_offset(const Box& box, std::size_t r) {
-  return r / box.extents[1] * box.strides[0] + r % box.extents[1] * box.strides[1];
-}
-/// Classes of special elements of a row; null when the box has none.
-template <class Box>
-const std::uint8_t* special_row(const Box& box, std::size_t r) {
-  if (box.special == nullptr) return nullptr;
-  return box.special + r / box.extents[1] * box.special_strides[0] + r % box.extents[1] * box.special_strides[1];
-}
+using coding::row_offset;
+using coding::special_row;
 
 }  // namespace quern::codec::stencil
