@@ -72,6 +72,7 @@ class LevelDecoder {
           anchors(tables, streams);
           continue;
         }
+        if (!grids_.adds_points(level)) continue;
         grids_[level].take(grids_[level + 1], *spec_.kernels);
         for (const std::uint8_t c : kernels::kInterpClassOrder)
           if ((c & ~spec_.tile.axes(level)) == 0) class_of(level, c, head.contexts[level][c - 1u], tables, streams);
@@ -111,7 +112,7 @@ class LevelDecoder {
                 kernels::DecodeStreams& streams) {
     const LevelGrid<Word>& grid = grids_[level];
     const std::size_t columns = grid.shape.columns(c);
-    if (columns == 0) return;
+    if (grid.shape.count(c) == 0) return;
     const ClassPredictor<Word> by(grid, c, spec_.predictors[level][c - 1], columns_);
     const std::size_t most = std::min<std::size_t>(std::max<std::size_t>(kBatch / columns, 1), batch_.size());
     std::size_t rows = 0;

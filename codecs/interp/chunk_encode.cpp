@@ -147,7 +147,7 @@ class Encoder {
 
   Encoder(const ChunkSpec& spec, const ConstBox3& in) : spec_(spec), in_(in) {}
 
-  std::size_t run(std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) const {
+  Result<std::size_t> run(std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) const {
     if (constant()) {
       out[0] = static_cast<std::uint8_t>(Mode::constant);
       std::memcpy(out.data() + 1, in_.data, sizeof(Bits));
@@ -159,9 +159,8 @@ class Encoder {
     ChunkFormat format;
     std::size_t bytes = 0;
     if (choose_format(range, spec_.dtype, spec_.bound, format)) {
-      Arena arena(scratch.data());
-      bytes = format.narrow ? ChunkWriter<Element, std::int32_t>(spec_, in_, arena).write(format, out)
-                            : ChunkWriter<Element, std::int64_t>(spec_, in_, arena).write(format, out);
+      QUERN_ASSIGN_OR_RETURN(
+          bytes, format.narrow ? coded<std::int32_t>(format, out, scratch) : coded<std::int64_t>(format, out, scratch));
     }
     return bytes > 0 ? bytes : raw(out);
   }
@@ -171,6 +170,14 @@ class Encoder {
   std::size_t columns() const { return static_cast<std::size_t>(in_.extents[2]); }
   const Bits* row(std::size_t r) const { return static_cast<const Bits*>(in_.data) + row_offset(in_, r); }
 
+  template <class Word>
+  Result<std::size_t> coded(const ChunkFormat& format, std::span<std::uint8_t> out,
+                            std::span<std::uint8_t> scratch) const {
+    Arena arena(scratch.data());
+    ChunkWriter<Element, Word> writer(spec_, in_, arena);
+    if (arena.used() > scratch.size()) return Status(StatusCode::internal, "interp: scratch is too small for a chunk");
+    return writer.write(format, out);
+  }
   bool constant() const {
     const Bits first = *row(0);
     for (std::size_t r = 0; r < rows(); ++r)

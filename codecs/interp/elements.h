@@ -24,12 +24,21 @@ auto with_element(DType dtype, F&& f) {
 template <class Element>
 void add_range(const kernels::InterpKernels& kernels, const typename Element::Bits* row, const std::uint8_t* special,
                std::size_t count, ChunkRange& range) {
+  const auto left_out = [&](std::size_t x) {
+    const double v = Element::value(row[x]);
+    return (special != nullptr && special[x] != 0) || v - v != 0;
+  };
+  if (range.low > range.high) {
+    std::size_t x = 0;
+    while (x < count && left_out(x)) ++x;
+    if (x < count) range.first = Element::value(row[x]);
+  }
   if constexpr (std::is_same_v<Element, kernels::F32>) {
     if (special == nullptr) return kernels.range32(row, count, range.low, range.high);
   }
   for (std::size_t x = 0; x < count; ++x) {
+    if (left_out(x)) continue;
     const double v = Element::value(row[x]);
-    if ((special != nullptr && special[x] != 0) || v - v != 0) continue;
     range.low = v < range.low ? v : range.low;
     range.high = v > range.high ? v : range.high;
   }

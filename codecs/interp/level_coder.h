@@ -16,17 +16,26 @@
 
 namespace quern::codec::interp {
 
-/// The grids of all levels, anchors first.
+/// The grids of all levels, anchors first. A level that adds no points has no grid of its own: memory stays in proportion
+/// to the elements whatever the tiles are.
 template <class Word>
 class LevelGrids {
  public:
   LevelGrids(Arena& arena, const kernels::InterpTile& tile, const Extents& extents) {
-    for (unsigned level = tile.levels() + 1; level-- > 0;)
-      grids_[level].emplace(arena, LevelShape(tile, level, extents));
+    unsigned at = tile.levels();
+    for (unsigned level = tile.levels() + 1; level-- > 0;) {
+      const LevelShape shape(tile, level, extents);
+      if (level == tile.levels() || shape.adds_points()) grids_[at = level].emplace(arena, shape);
+      at_[level] = at;
+    }
   }
-  const LevelGrid<Word>& operator[](unsigned level) const { return *grids_[level]; }
+  /// True where a level has points that the one above, or none, does not have.
+  bool adds_points(unsigned level) const { return at_[level] == level; }
+  /// The points of a level; the steps and halved axes are those of the level that the grid was made for.
+  const LevelGrid<Word>& operator[](unsigned level) const { return *grids_[at_[level]]; }
 
  private:
+  std::array<unsigned, kernels::kInterpMaxTileLog + 1> at_{};  ///< the level whose grid a level has
   std::array<std::optional<LevelGrid<Word>>, kernels::kInterpMaxTileLog + 1> grids_;
 };
 
@@ -80,15 +89,15 @@ class LevelCoder {
   void open(unsigned level) {
     level_ = level;
     first_[level] = coded_;
-    grids_[level].take(grids_[level + 1], *spec_.kernels);
+    if (grids_.adds_points(level)) grids_[level].take(grids_[level + 1], *spec_.kernels);
   }
-  std::size_t count(unsigned c) const { return grids_[level_].shape.count(c); }
+  std::size_t count(unsigned c) const { return grids_.adds_points(level_) ? grids_[level_].shape.count(c) : 0; }
 
   /// About what a class of the open level costs under a predictor, of every `stride`-th row, in units of 2^-8 bits.
   std::uint64_t cost(unsigned c, kernels::InterpPredictor predictor, std::size_t stride) {
     const LevelGrid<Word>& grid = grids_[level_];
     const std::size_t columns = grid.shape.columns(c);
-    if (columns == 0) return 0;
+    if (count(c) == 0) return 0;
     const ClassPredictor<Word> by(grid, c, predictor, columns_);
     std::uint64_t sum = 0;
     std::size_t number = 0;
@@ -106,7 +115,7 @@ class LevelCoder {
   kernels::InterpContext code(unsigned c, kernels::InterpPredictor predictor) {
     const LevelGrid<Word>& grid = grids_[level_];
     const std::size_t columns = grid.shape.columns(c);
-    if (columns == 0) return {};
+    if (count(c) == 0) return {};
     const ClassPredictor<Word> by(grid, c, predictor, columns_);
     const std::size_t sampled = count(c) / kFitSample + 1;  // one row of so many
     const std::size_t begin = coded_;

@@ -45,6 +45,8 @@ struct LevelShape {
     pitch = odd + run_length(points[2] - coarse[2]);
   }
 
+  /// False where the level has no points but those of the level above.
+  bool adds_points() const { return points != coarse; }
   std::size_t rows() const { return points[0] * points[1]; }
   std::size_t room() const { return rows() * pitch + kBefore + kBehind + kRunStep; }
   /// Points of a class in a row.

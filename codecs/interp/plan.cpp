@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "codecs/interp/elements.h"
+#include "codecs/interp/exceptions.h"
 #include "codecs/interp/level_coder.h"
 #include "coding/distribution_fit.h"
 #include "coding/symbol_counts.h"
@@ -110,7 +111,18 @@ class Trial {
     coding::BinCounts bins{};
     counts_.add_to(bins);
     coding::Distributions distributions{};
-    return coding::estimate_distributions_cost(bins, distributions);
+    const std::uint64_t exceptions = beyond() * exception_bytes<Bits>() * 8;
+    return coding::estimate_distributions_cost(bins, distributions) + (exceptions << 12);
+  }
+  /// Codes that do not reach their elements: these become exceptions.
+  std::uint64_t beyond() const {
+    constexpr auto kMost = static_cast<std::int32_t>(kernels::kMaxMagnitude);
+    std::uint64_t number = 0;
+    if constexpr (sizeof(Word) > sizeof(std::int32_t)) {
+      for (const LevelCoder<Word>& coder : coders_)
+        for (std::size_t i = 0; i < coder.coded(); ++i) number += coder.codes[i] == kMost || coder.codes[i] == -kMost;
+    }
+    return number;
   }
   /// Those that are not special: the others hardly cost anything.
   std::uint64_t elems() const { return elems_; }
@@ -141,8 +153,14 @@ class Trial {
 struct Outcome {
   Choice choice;
   std::uint64_t bits = 0;
-  std::uint64_t elems = 0;  ///< 0: nothing could be coded
+  std::uint64_t elems = 0;   ///< 0: nothing could be coded
+  std::uint64_t beyond = 0;  ///< codes that do not reach their elements
 };
+
+/// True when `a` takes fewer bits an element.
+bool cheaper(const Outcome& a, const Outcome& b) {
+  return a.elems > 0 && (b.elems == 0 || a.bits * b.elems < b.bits * a.elems);
+}
 
 /// The boxes as the sample has them, and their formats.
 struct Boxes {
@@ -200,6 +218,7 @@ Status try_boxes(const ChunkSpec& spec, const Boxes& boxes, Outcome& outcome) {
   add_all(arena, trial, true);
   outcome.elems = trial.elems();
   outcome.bits = trial.run(outcome.choice.predictors);
+  outcome.beyond = trial.beyond();
   return {};
 }
 
@@ -269,17 +288,28 @@ Result<Choice> choose(const PlanRequest& request, const std::optional<Layout>& g
   } else {
     layouts = all_layouts(request.shape);
   }
-  Vector<Outcome> outcomes(layouts.size());
-  QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, layouts.size(), [&](std::size_t i) {
-    return try_layout(request, layouts[i], kernels, residuals, outcomes[i]);
-  }));
-  std::size_t best = 0;
-  for (std::size_t i = 1; i < outcomes.size(); ++i) {
-    const Outcome& a = outcomes[best];
-    const Outcome& b = outcomes[i];
-    if (b.elems > 0 && (a.elems == 0 || b.bits * a.elems < a.bits * b.elems)) best = i;
-  }
-  return outcomes[best].choice;
+  const auto best_of = [&]() -> Result<Outcome> {
+    Vector<Outcome> outcomes(layouts.size());
+    QUERN_RETURN_IF_ERROR(run_tasks(*request.runner, layouts.size(), [&](std::size_t i) {
+      return try_layout(request, layouts[i], kernels, residuals, outcomes[i]);
+    }));
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < outcomes.size(); ++i)
+      if (cheaper(outcomes[i], outcomes[best])) best = i;
+    return outcomes[best];
+  };
+  QUERN_ASSIGN_OR_RETURN(const Outcome best, best_of());
+  if (given || best.beyond == 0) return best.choice;
+  // Codes lead from anchor to anchor where these are close together.
+  Vector<Layout> smaller;
+  for (Layout layout : layouts)
+    for (const std::uint8_t most : {5, 3, 2, 1}) {
+      for (std::uint8_t& log : layout.tile.logs) log = std::min(log, most);
+      if (std::find(smaller.begin(), smaller.end(), layout) == smaller.end()) smaller.push_back(layout);
+    }
+  layouts = std::move(smaller);
+  QUERN_ASSIGN_OR_RETURN(const Outcome closer, best_of());
+  return cheaper(closer, best) ? closer.choice : best.choice;
 }
 
 }  // namespace quern::codec::interp

@@ -18,7 +18,8 @@ struct Choice {
 
 /// Tries every layout of the shape, or the given one: for each class, level after level, every predictor is held
 /// against the boxes in the closed loop, and the cheapest one codes them; the layout of the fewest estimated bits an
-/// element is taken. Integer costs, ties to the lower index. May throw std::bad_alloc.
+/// element is taken; where its codes do not reach all elements, smaller tiles are tried, too. Integer costs, ties to the
+/// lower index. May throw std::bad_alloc.
 Result<Choice> choose(const PlanRequest& request, const std::optional<Layout>& given,
                       const kernels::InterpKernels& kernels, const kernels::ResidualKernels& residuals);
 

@@ -10,6 +10,7 @@
 #include <quern/dtype.h>
 
 #include "coding/value_format.h"
+#include "kernels/entropy/residual_tokens.h"
 #include "libcompress/core/quantizer_rules.h"
 
 namespace quern::codec::interp {
@@ -29,6 +30,7 @@ struct ChunkFormat {
 struct ChunkRange {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
+  double first = 0;  ///< the first of them
 };
 
 /// The error that a value may have before it is rounded to the element type.
@@ -45,10 +47,13 @@ inline bool choose_format(const ChunkRange& range, DType dtype, double bound, Ch
   if (range.low > range.high) return false;
   const double error = error_before_rounding(range, dtype, bound);
   format.values.base = coding::short_double(range.low / 2 + range.high / 2);
-  const double reach = std::max(range.high - format.values.base, format.values.base - range.low) / error;
-  if (!(reach < 0x1p40) || !(error > 0x1p-900) || !(error < 0x1p900)) return false;
+  const auto reach = [&] { return std::max(range.high - format.values.base, format.values.base - range.low) / error; };
+  if (!(reach() < 0x1p40) || !(error > 0x1p-900) || !(error < 0x1p900)) return false;
   // A code is two errors: half the reach, and one for what rounding adds.
-  const int bits = std::max(1, std::ilogb(reach / 2 + 1) + 1);
+  const auto bits_of = [&] { return std::max(1, std::ilogb(reach() / 2 + 1) + 1); };
+  // One code does not lead from the middle to every value: the first anchor begins where it is.
+  if (bits_of() > static_cast<int>(kernels::kMaxMagnitudeBits)) format.values.base = coding::short_double(range.first);
+  const int bits = bits_of();
   format.narrow = bits + kLeastFractionBits <= kNarrowBits;
   const int most = (format.narrow ? kNarrowBits : kWideBits) - bits;
   format.values.fraction_bits = static_cast<unsigned>(std::min(most, static_cast<int>(coding::kMaxFractionBits)));

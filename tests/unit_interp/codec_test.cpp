@@ -40,7 +40,8 @@ TEST_P(InterpTypes, EveryShapeDataAndBound_KeepsItsPromises) {
 TEST_P(InterpTypes, Threads_GiveTheSameBytes) { testing::expect_same_bytes_for_threads(interp_codec(), GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Types, InterpTypes,
-                         ::testing::Values(DType::bf16, DType::f32, DType::f64, DType::i8, DType::u16, DType::i32),
+                         ::testing::Values(DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u16,
+                                           DType::i32, DType::u32),
                          [](const auto& tested) { return std::string(dtype_name(tested.param)); });
 
 TEST(Interp, EveryLayoutAndOddTiles_KeepTheBound) {
@@ -48,7 +49,12 @@ TEST(Interp, EveryLayoutAndOddTiles_KeepTheBound) {
                              testing::shape_of({3, 9, 11, 13})}) {
     Vector<Layout> layouts = all_layouts(shape);
     layouts.push_back({{{1, 2, 3}}, 0, static_cast<std::uint8_t>(shape.rank() / 2)});
-    layouts.push_back({{{0, 1, 0}}, 0, static_cast<std::uint8_t>(shape.rank())});
+    const auto rank = static_cast<std::uint8_t>(shape.rank());
+    layouts.push_back({{{0, 1, 0}}, 0, rank});
+    // Tiles that are longer than their axes, some along axes of one place: most levels add nothing.
+    layouts.push_back({{{0, 0, 12}}, rank, rank});
+    layouts.push_back({{{12, 0, 0}}, 0, 0});
+    layouts.push_back({{{4, 4, 4}}, 0, rank});
     for (const Layout& layout : layouts) {
       const auto& logs = layout.tile.logs;
       const std::string text = "3d:" + std::to_string(layout.first) + "," + std::to_string(layout.second) + ":" +
@@ -66,9 +72,9 @@ TEST(Interp, EveryLayoutAndOddTiles_KeepTheBound) {
 }
 
 TEST(Interp, InstructionSets_GiveTheSameBytes) {
-  for (const DType dtype : {DType::f32, DType::f64, DType::u16}) {
-    for (const double bound : {1e-3, 1e-7}) {
-      const OwnedArray array = testing::make_array(dtype, testing::shape_of({37, 41, 43}), Data::land);
+  for (const DType dtype : {DType::f16, DType::f32, DType::f64, DType::u16, DType::i32}) {
+    for (const double bound : {1e-3, 1e-7, 1e-10}) {
+      const OwnedArray array = testing::make_array(dtype, testing::shape_of({25, 31, 33}), Data::land);
       CompressOptions options = options_of(BoundKind::rel, bound);
       const auto reference = testing::compress_to_bytes(array, options, registry(), 1, nullptr);
       for (const char* isa : {"baseline", "avx2", "avx512"}) {
@@ -96,6 +102,39 @@ TEST(Interp, BoundsNearTheSpacingOfElements_Hold) {
       SCOPED_TRACE(std::to_string(offset) + " " + std::to_string(bound));
       testing::expect_round_trip(array, options_of(BoundKind::abs, bound), registry());
     }
+  }
+}
+
+/// Codes hold less than the ratio of range and bound: they lead from anchor to anchor.
+TEST(Interp, TightBoundsOnSmoothData_StaySmall) {
+  for (const Shape& shape : {testing::shape_of({65536}), testing::shape_of({256, 256})}) {
+    for (const double waves : {3.0, 40.0}) {
+      OwnedArray array = testing::make_array(DType::f64, shape, Data::zeros);
+      for (std::uint64_t i = 0; i < array.shape.elems(); ++i)
+        testing::store_element(array, i, std::sin(2 * std::acos(-1.0) * waves * static_cast<double>(i) / 65536));
+      for (const double bound : {1e-9, 1e-10, 1e-11}) {
+        SCOPED_TRACE(shape.text() + " " + std::to_string(waves) + " " + std::to_string(std::log10(bound)));
+        const CompressOptions options = options_of(BoundKind::abs, bound);
+        testing::expect_round_trip(array, options, registry());
+        EXPECT_LT(testing::compress_to_bytes(array, options, registry(), 1, nullptr).size() * 2, array.bytes.size());
+      }
+    }
+  }
+}
+
+TEST(Interp, IntegersOfTheWholeRange_ComeBack) {
+  for (const DType dtype : {DType::i32, DType::u32}) {
+    OwnedArray array = testing::make_array(dtype, testing::shape_of({40, 70}), Data::zeros);
+    const double least = dtype == DType::i32 ? -0x1p31 : 0;
+    for (std::uint64_t i = 0; i < array.shape.elems(); ++i)
+      testing::store_element(
+          array, i,
+          least + (0x1p32 - 1) * (i % 70 == 0 ? static_cast<double>(i / 70 % 2) : static_cast<double>(i % 70) / 69));
+    for (const char* layout : {"auto", "2d:1", "1d"})
+      for (const double bound : {0.5, 0.99}) {
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout);
+        testing::expect_round_trip(array, options_of(BoundKind::abs, bound, layout), registry());
+      }
   }
 }
 

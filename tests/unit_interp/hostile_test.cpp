@@ -2,6 +2,7 @@
 // touched; parameters that break a rule are refused.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <random>
 
@@ -46,7 +47,7 @@ Result<std::unique_ptr<ChunkDecoder>> open(const OwnedArray& array, std::span<co
   return interp_codec().open(request);
 }
 
-Example example(DType dtype, const Shape& shape, double bound) {
+Example example(DType dtype, const Shape& shape, double bound, const char* layout = "auto") {
   Example e;
   e.array = testing::make_array(dtype, shape, Data::smooth);
   const PlainSample sample(e.array.bytes.data(), dtype, shape.elems());
@@ -57,6 +58,7 @@ Example example(DType dtype, const Shape& shape, double bound) {
   request.bound = abs_bound(bound);
   request.sample = &sample;
   request.runner = &runner;
+  request.settings = {{"layout", layout}};
   e.encoder = std::move(interp_codec().plan(request)).value();
   e.decoder = std::move(open(e.array, e.encoder->plan().params)).value();
   const ChunkGrid& grid = e.encoder->plan().grid;
@@ -112,10 +114,14 @@ class Target {
 
 TEST(InterpHostile, ChangedAndShortenedChunks_GiveDataOrCorrupt) {
   std::mt19937_64 random(17);
-  for (const auto& [dtype, shape, bound] : {std::tuple{DType::f32, testing::shape_of({19, 18, 21}), 1e-2},
-                                            {DType::f64, testing::shape_of({30, 41}), 1e-5},
-                                            {DType::i16, testing::shape_of({700}), 3.0}}) {
-    const Example e = example(dtype, shape, bound);
+  for (const auto& [dtype, shape, bound, layout] :
+       {std::tuple{DType::f32, testing::shape_of({19, 18, 21}), 1e-2, "auto"},
+        {DType::f64, testing::shape_of({30, 41}), 1e-5, "auto"},
+        {DType::i16, testing::shape_of({700}), 3.0, "auto"},
+        // Tiles longer than their axes.
+        {DType::f32, testing::shape_of({300}), 1e-2, "3d:1,1:0,0,5"},
+        {DType::f32, testing::shape_of({20, 3}), 1e-2, "3d:0,1:4,1,7"}}) {
+    const Example e = example(dtype, shape, bound, layout);
     ASSERT_GT(e.chunk[0], 1) << dtype_name(dtype) << " is not coded";
     Target target(e);
     target.expect_data_or_corrupt(e.chunk);
@@ -138,6 +144,23 @@ TEST(InterpHostile, ChangedAndShortenedChunks_GiveDataOrCorrupt) {
         changed[random() % changed.size()] = static_cast<std::uint8_t>(random());
       target.expect_data_or_corrupt(changed);
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(InterpHostile, TilesLongerThanTheirAxes_TakeMemoryInProportionToElements) {
+  const OwnedArray array = testing::make_array(DType::f32, testing::shape_of({1u << 19}), Data::zeros);
+  const std::array<std::uint8_t, 2> splits[] = {{0, 0}, {0, 1}, {1, 1}};
+  for (const auto& [first, second] : splits) {
+    for (const std::array<std::uint8_t, 3> logs : {std::array<std::uint8_t, 3>{0, 0, 12}, {0, 12, 0}, {12, 0, 0}}) {
+      Vector<std::uint8_t> params{first, second, logs[0], logs[1], logs[2]};
+      const auto axis = static_cast<std::uint8_t>(logs[0] > 0 ? 1 : logs[1] > 0 ? 2 : 4);
+      params.insert(params.end(), 12, axis);  // linear
+      const auto opened = open(array, params);
+      ASSERT_TRUE(opened.ok()) << opened.status().text();
+      std::uint64_t elems = 1;
+      for (const std::uint64_t extent : (*opened)->grid().chunk) elems *= extent;
+      EXPECT_LT((*opened)->scratch_bytes(), 64 * elems + (UINT64_C(1) << 20));
     }
   }
 }

@@ -42,6 +42,8 @@ TEST(InterpLevels, PointsOfEveryLayout_AreThoseOfTheArray) {
   expect_levels(DType::f64, shape_of({150, 161}), "2d:1", 6);
   expect_levels(DType::i16, shape_of({9000}), "1d", 12);
   expect_levels(DType::f32, shape_of({50, 61, 70}), "3d:1,2", 4, true);
+  expect_levels(DType::f32, shape_of({9, 20}), "2d:1:0,0,12", 12);
+  expect_levels(DType::f32, shape_of({700}), "3d:1,1:0,0,12", 12);
 }
 
 TEST(InterpLevels, FrozenAndMergedAxes_KeepAllPlaces) {

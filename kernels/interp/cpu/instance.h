@@ -72,8 +72,9 @@ struct InterpRowsInstance {
                                               std::int32_t& code, std::uint16_t& magnitude) {
     constexpr auto kMost = static_cast<Word>(kMaxMagnitude);
     const Word whole = interp_code(target, predicted, fraction_bits);
-    const bool fits = (whole <= kMost) & (whole >= -kMost) & !special;
-    code = fits ? static_cast<std::int32_t>(whole) : 0;
+    const Word below = whole < kMost ? whole : kMost;
+    const Word nearest = below > -kMost ? below : -kMost;
+    code = special ? 0 : static_cast<std::int32_t>(nearest);
     predicted = interp_value(predicted, code, fraction_bits);
     magnitude = interp_magnitude(code);
   }

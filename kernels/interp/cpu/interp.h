@@ -32,8 +32,8 @@ template <class Word>
 struct InterpRows {
   /// Predictions by the mean of interpolations along 1 to 3 axes.
   void (*predict)(const InterpAxis<Word>* axes, unsigned count_axes, std::size_t count, Word* predicted);
-  /// Codes of what predictions miss `targets` by, the values they make (over `predicted`), and their magnitudes. Where
-  /// `special` (null: nowhere) is not 0, or a code would be beyond kMaxMagnitude, it is 0.
+  /// Codes of what predictions miss `targets` by, kept within kMaxMagnitude, the values they make (over `predicted`), and
+  /// their magnitudes. Where `special` (null: nowhere) is not 0, the code is 0.
   void (*code)(const Word* targets, const std::uint8_t* special, std::size_t count, unsigned fraction_bits,
                Word* predicted, std::int32_t* codes, std::uint16_t* magnitudes);
   /// Values that codes make, over `predicted`, and magnitudes.
