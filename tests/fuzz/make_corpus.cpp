@@ -122,6 +122,9 @@ constexpr StreamCase kStreams[] = {
     {"i16_2d_prequantized", DType::i16, "30x31", {BoundKind::abs, 3}, "stencil", false, "levels", 0, true},
     {"f32_3d_autoencoder", DType::f32, "9x10x23", {BoundKind::abs, 0.3}, "autoencoder", true},
     {"i16_2d_autoencoder", DType::i16, "30x31", {BoundKind::abs, 3}, "autoencoder", false},
+    {"f32_3d_interp", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "interp", true},
+    {"f64_2d_interp_wide", DType::f64, "20x33", {BoundKind::abs, 1e-9}, "interp", false, "2d:1"},
+    {"i16_1d_interp", DType::i16, "700", {BoundKind::abs, 1}, "interp", false, "1d"},
     {"f32_scalar", DType::f32, "1", {BoundKind::abs, 0.1}, "auto", false},
     {"f32_empty", DType::f32, "4x0x3", {BoundKind::abs, 0.1}, "auto", false},
 };
@@ -155,17 +158,17 @@ Status add_stream(Corpus& corpus, const StreamCase& c, const Registry& codecs = 
   return {};
 }
 
-/// One chunk as the codec writes it, behind the choices that fuzz_chunk reads.
+/// One chunk as the codec writes it, behind the choices that fuzz_chunk reads; `bound` 0: that of the type.
 Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index, std::uint8_t kind_index,
                  const char* layout = nullptr, std::uint8_t special_every = 0,
-                 const Registry& codecs = builtin_codecs(), const Settings& settings = {}) {
+                 const Registry& codecs = builtin_codecs(), const Settings& settings = {}, double bound = 0) {
   const ArrayCodec& codec = *codecs.all()[codec_index];
   const BoundKind kinds[] = {BoundKind::lossless, BoundKind::abs, BoundKind::pwrel};
   const DType dtype = kChunkTypes[type_index];
   const double values_of_bound[] = {0, is_float(dtype) ? 0.01 : 2.0, 1e-3};
   PlanRequest request;
   request.dtype = dtype;
-  request.bound = {kinds[kind_index], values_of_bound[kind_index]};
+  request.bound = {kinds[kind_index], bound > 0 ? bound : values_of_bound[kind_index]};
   if (!codec.supports(dtype, request.bound.kind)) return {};
   const std::uint64_t extents[] = {3, 14, 33};
   QUERN_ASSIGN_OR_RETURN(request.shape, Shape::make(extents));
@@ -221,6 +224,7 @@ Status add_chunk(Corpus& corpus, std::size_t codec_index, std::size_t type_index
   if (layout != nullptr) name += std::string("_") + layout;
   if (!settings.empty()) name += "_" + std::string(settings[0].first.begin(), settings[0].first.end());
   if (special_every > 0) name += "_masked";
+  for (char& c : name) c = c == ':' || c == ',' ? '_' : c;
   corpus.add("chunk", name, seed);
   return {};
 }
@@ -515,6 +519,13 @@ int main(int argc, char** argv) {
             if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every); !status.ok())
               return complain(layout, status);
   if (const Status status = add_with_model(corpus); !status.ok()) return complain("model", status);
+  for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
+    for (const auto& [layout, bound] : {std::pair{"1d", 0.0}, {"3d:1,2:2,3,4", 0.0}, {"2d:2", 1e-9}})
+      for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
+        for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
+          if (std::string(builtin_codecs().all()[codec]->info().name) == "interp")
+            if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every, builtin_codecs(), {}, bound); !status.ok())
+              return complain(layout, status);
   for (const std::size_t type : {1, 2, 3, 6, 8})
     for (std::uint8_t kind = 0; kind < 3; ++kind)
       if (const Status status = add_hdf5_filter(corpus, type, kind, type == 3); !status.ok())
