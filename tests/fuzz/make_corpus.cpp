@@ -524,7 +524,9 @@ int main(int argc, char** argv) {
       for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
         for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
           if (std::string(builtin_codecs().all()[codec]->info().name) == "interp")
-            if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every, builtin_codecs(), {}, bound); !status.ok())
+            if (const Status status =
+                    add_chunk(corpus, codec, type, 1, layout, special_every, builtin_codecs(), {}, bound);
+                !status.ok())
               return complain(layout, status);
   for (const std::size_t type : {1, 2, 3, 6, 8})
     for (std::uint8_t kind = 0; kind < 3; ++kind)
