@@ -169,8 +169,7 @@ Result<Vector<EpochName>> History::epochs(Report& report) const {
   return out;
 }
 
-Result<Epoch> History::read(const EpochName& name, Report& report) const {
-  const String path = epoch_path(name);
+Result<Epoch> History::read(const EpochName& name, const String& path, Report& report) const {
   const auto bytes = storage::read_file(*files_, path, kMostEpochBytes);
   if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
   if (storage::content_hash(*bytes) != name.root)

@@ -63,7 +63,9 @@ class History {
   /// Oldest first.
   Result<Vector<EpochName>> epochs(Report& report) const;
   /// Fails with what is_lost() knows where the epoch is missing or its bytes are not those of its root.
-  Result<Epoch> read(const EpochName& name, Report& report) const;
+  Result<Epoch> read(const EpochName& name, Report& report) const { return read(name, epoch_path(name), report); }
+  /// The same from a file that has not its name yet.
+  Result<Epoch> read(const EpochName& name, const String& path, Report& report) const;
   Result<Epoch> read(const ContentHash& root, Report& report) const;
   /// The newest epoch, nothing where there is none.
   Result<std::optional<Epoch>> newest(Report& report) const;

@@ -37,17 +37,16 @@ storage::ParityGroup group_of(const History& history, const ParityList& list) {
   return storage::ParityGroup(history.files(), std::move(files), std::move(sizes), std::move(headers), kEndMagic);
 }
 
-/// Whether a file is what its name says: an epoch by its hash, a segment by its index and the hashes of its parts.
-/// Fails where the system refuses.
-Result<bool> holds(const History& history, const String& name, Report& report) {
+/// Whether the file at `path` is what the name says: an epoch by its hash, a segment by its index and the hashes of its
+/// parts. Fails where the system refuses.
+Result<bool> holds(const History& history, const String& name, const String& path, Report& report) {
   if (name.starts_with("epochs/")) {
     Report own;
-    const Status status = history.read(*parse_epoch_name(name.substr(7)), own).status();
+    const Status status = history.read(*parse_epoch_name(name.substr(7)), path, own).status();
     if (status.ok() || is_lost(status)) return status.ok();
     report = own;
     return status;
   }
-  const String path = join({history.root(), "/", name});
   const auto file = history.files().open(path);
   if (!file.ok() && storage::is_missing(file.status())) return false;
   if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
@@ -132,7 +131,7 @@ class Guard {
     for (const String& name : files_) {
       if (guarded.count(name) != 0) continue;
       const String path = join({history_.root(), "/", name});
-      QUERN_ASSIGN_OR_RETURN(const bool good, holds(history_, name, report));
+      QUERN_ASSIGN_OR_RETURN(const bool good, holds(history_, name, path, report));
       if (!good) return storage::fail(report, StatusCode::corrupt, join({path, ": is damaged", kRepair}));
       QUERN_ASSIGN_OR_RETURN(const auto bytes, bytes_of(history_, path, report));
       open_.push_back({name, bytes});
@@ -182,15 +181,37 @@ class Guard {
   Vector<GuardedFile> open_;  ///< to be guarded
 };
 
+/// Anybody can write parity with right checksums: the names of the files say what they must be.
+class NamesCheck final : public storage::DataCheck {
+ public:
+  NamesCheck(const History& history, const storage::ParityGroup& group) : history_(history), group_(group) {}
+  Result<bool> holds(std::uint32_t column, const String& path, Report& report) const override {
+    return lidar::holds(history_, group_.file(column).name, path, report);
+  }
+
+ private:
+  const History& history_;
+  const storage::ParityGroup& group_;
+};
+
+constexpr const char* kUnfitting =
+    "parity of its set does not fit it; remove parity with quern lidar history parity --parity none and make it anew";
+
 /// No parity file has its checksums: files that hold by themselves get parity again.
 Status check_alone(const History& history, const storage::ParityGroup& group, bool mend, ParityCheck& out,
                    Report& report) {
   bool all_hold = true;
   for (std::uint32_t c = 0; c < group.data(); ++c) {
-    QUERN_ASSIGN_OR_RETURN(const bool good, holds(history, group.file(c).name, report));
-    if (good) continue;
+    const storage::ParityFile& file = group.file(c);
+    QUERN_ASSIGN_OR_RETURN(const bool good, holds(history, file.name, file.path, report));
+    std::uint64_t bytes = 0;
+    if (good) {
+      QUERN_ASSIGN_OR_RETURN(bytes, bytes_of(history, file.path, report));
+    }
+    if (good && bytes == group.file_bytes(c)) continue;
     all_hold = false;
-    out.damage.push_back(join({group.file(c).path, ": is damaged or missing, and so is the parity over it"}));
+    out.damage.push_back(join({file.path, good ? ": the " : ": is damaged or missing, and so is the parity over it",
+                               good ? kUnfitting : ""}));
   }
   if (mend && all_hold) QUERN_RETURN_IF_ERROR(storage::replace_parity_files(group, report));
   for (std::uint32_t c = group.data(); c < group.columns(); ++c) {
@@ -205,14 +226,24 @@ Status check_alone(const History& history, const storage::ParityGroup& group, bo
 
 Status check_set(const History& history, const ParityList& list, bool mend, ParityCheck& out, Report& report) {
   const auto group = group_of(history, list);
-  QUERN_ASSIGN_OR_RETURN(auto found, storage::check_parity_files(group, std::nullopt, mend, report));
+  const NamesCheck names(history, group);
+  QUERN_ASSIGN_OR_RETURN(auto found, storage::check_parity_files(group, std::nullopt, mend, report, &names));
   if (!found) return check_alone(history, group, mend, out, report);
   for (const String& name : found->damaged) {
     if (mend && found->repairable) {
       out.mended.push_back(name);
       continue;
     }
-    out.damage.push_back(join({history.root(), "/", name, ": is damaged or missing; ",
+    const String path = join({history.root(), "/", name});
+    if (std::count(found->unfitting.begin(), found->unfitting.end(), name) != 0) {
+      out.damage.push_back(join({path, ": the ", kUnfitting}));
+      continue;
+    }
+    if (!found->unfitting.empty()) {
+      out.damage.push_back(join({path, ": is damaged or missing; the parity of its set does not fit its files"}));
+      continue;
+    }
+    out.damage.push_back(join({path, ": is damaged or missing; ",
                                found->repairable ? "parity can bring it back"
                                                  : "more files of its set are damaged than parity brings back"}));
   }

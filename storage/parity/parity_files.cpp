@@ -124,8 +124,8 @@ class Mending {
     }
     return {};
   }
-  Status finish(const Vector<std::uint64_t>& table, Report& report) {
-    std::set<String> folders;
+  /// Writes what stands around the columns. The files are complete then, and still beside the old ones.
+  Status complete(const Vector<std::uint64_t>& table, Report& report) {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::uint32_t c = columns_[i];
       const ParityFile& file = group_.file(c);
@@ -137,7 +137,15 @@ class Mending {
         if (status.ok()) status = write_fully(*files_[i], group_.parity_file_bytes() - footer.size(), footer);
       }
       if (status.ok()) status = files_[i]->sync();
-      if (status.ok()) status = group_.system().rename(file.temporary, file.path);
+      if (!status.ok()) return fail_file(report, file.temporary, "write it", status);
+    }
+    return {};
+  }
+  Status put_in_place(Report& report) {
+    std::set<String> folders;
+    for (const std::uint32_t c : columns_) {
+      const ParityFile& file = group_.file(c);
+      const Status status = group_.system().rename(file.temporary, file.path);
       if (!status.ok()) return fail_file(report, file.temporary, "write it", status);
       folders.insert(parent_of(file.path));
     }
@@ -146,6 +154,13 @@ class Mending {
       if (!synced.ok()) return fail_file(report, folder, "sync it", synced);
     }
     return {};
+  }
+  Status finish(const Vector<std::uint64_t>& table, Report& report) {
+    QUERN_RETURN_IF_ERROR(complete(table, report));
+    return put_in_place(report);
+  }
+  void drop() {
+    for (const std::uint32_t c : columns_) (void)group_.system().remove(group_.file(c).temporary);
   }
 
  private:
@@ -240,7 +255,7 @@ Status replace_parity_files(const ParityGroup& group, Report& report) {
 
 Result<std::optional<GroupDamage>> check_parity_files(const ParityGroup& group,
                                                       std::optional<std::uint64_t> table_checksum, bool mend,
-                                                      Report& report) {
+                                                      Report& report, const DataCheck* data) {
   const Files files = open_files(group);
   const auto table = find_table(group, files, table_checksum);
   if (!table) return std::optional<GroupDamage>();
@@ -268,7 +283,11 @@ Result<std::optional<GroupDamage>> check_parity_files(const ParityGroup& group,
     if (!damaged[c]) continue;
     columns.push_back(c);
     out.damaged.push_back(group.file(c).name);
+    if (data == nullptr || c >= group.data() || files[c] == nullptr) continue;
+    QUERN_ASSIGN_OR_RETURN(const bool is_whole, data->holds(c, group.file(c).path, report));
+    if (is_whole) out.unfitting.push_back(group.file(c).name);
   }
+  if (!out.unfitting.empty()) out.repairable = false;
   if (!mend || columns.empty() || !out.repairable) return std::optional(std::move(out));
   Mending mending(group, columns);
   QUERN_RETURN_IF_ERROR(mending.start(report));
@@ -282,7 +301,18 @@ Result<std::optional<GroupDamage>> check_parity_files(const ParityGroup& group,
                     join({group.file(c).path, ": what parity gives is not what was saved"}));
     QUERN_RETURN_IF_ERROR(mending.put(s, stripe, report));
   }
-  QUERN_RETURN_IF_ERROR(mending.finish(*table, report));
+  QUERN_RETURN_IF_ERROR(mending.complete(*table, report));
+  for (const std::uint32_t c : columns) {
+    if (data == nullptr || c >= group.data()) continue;
+    QUERN_ASSIGN_OR_RETURN(const bool is_whole, data->holds(c, group.file(c).temporary, report));
+    if (!is_whole) out.unfitting.push_back(group.file(c).name);
+  }
+  if (out.unfitting.empty()) {
+    QUERN_RETURN_IF_ERROR(mending.put_in_place(report));
+  } else {
+    mending.drop();
+    out.repairable = false;
+  }
   return std::optional(std::move(out));
 }
 

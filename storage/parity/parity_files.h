@@ -69,14 +69,26 @@ Status replace_parity_files(const ParityGroup& group, Report& report);
 /// What is wrong with the files of a group.
 struct GroupDamage {
   Vector<String> damaged;  ///< names of files with something wrong
-  bool repairable = true;  ///< no stripe has lost more columns than there are parity files
+  bool repairable = true;  ///< no stripe has lost more columns than there are parity files, and none is unfitting
+  /// Names of data files that are whole though the checksums are of other bytes, or that parity would not bring back.
+  Vector<String> unfitting;
+};
+
+/// Knows data files without their parity, where the store can tell.
+class DataCheck {
+ public:
+  virtual ~DataCheck() = default;
+  /// Whether the file at `path` is what the data file of a column must be. Fails where the system refuses.
+  virtual Result<bool> holds(std::uint32_t column, const String& path, Report& report) const = 0;
 };
 
 /// Compares every column of a group with the table of checksums and, where `mend` is set, writes damaged files anew and
 /// puts them in the place of the old ones. Files that cannot be mended are left as they are. Nothing where no parity
-/// file has its table: that of `table_checksum`, or where that is not given one that has the checksum behind it.
+/// file has its table: that of `table_checksum`, or where that is not given one that has the checksum behind it. Such a
+/// table proves nothing about its origin, and so `data` must know the data files: no file that it knows as whole is
+/// replaced, and none is put in place that it does not know as whole.
 Result<std::optional<GroupDamage>> check_parity_files(const ParityGroup& group,
                                                       std::optional<std::uint64_t> table_checksum, bool mend,
-                                                      Report& report);
+                                                      Report& report, const DataCheck* data = nullptr);
 
 }  // namespace quern::storage

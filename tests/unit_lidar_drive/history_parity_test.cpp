@@ -7,6 +7,7 @@
 
 #include "lidar/history/parity.h"
 #include "storage/parity/erasure.h"
+#include "storage/parity/parity_files.h"
 #include "tests/unit_lidar_drive/street.h"
 
 namespace quern::lidar {
@@ -43,6 +44,26 @@ class HistoryParity : public ::testing::Test {
   void add_days(std::int64_t first, std::int64_t last) {
     for (std::int64_t day = first; day <= last; ++day)
       ASSERT_TRUE(street.add(wall(50'000 + 5'000 * day)).ok()) << street.report.problem;
+  }
+
+  GuardedFile guarded(const std::string& path) {
+    return {String(std::string_view(path).substr(kRoot.size() + 1)), street.disk.bytes_of(path).size()};
+  }
+  /// A set with right checksums over whatever these files hold. Returns the path of its parity file.
+  std::string write_set(const ParityList& list) {
+    const String name = storage::join({"parity/", storage::hex(parity_name(list)), "-00"});
+    Vector<storage::ParityFile> files;
+    Vector<std::uint64_t> sizes;
+    for (const GuardedFile& file : list.files) {
+      files.push_back({file.name, storage::join({kRoot, "/", file.name}), "streets/tmp/unused"});
+      sizes.push_back(file.bytes);
+    }
+    files.push_back({name, storage::join({kRoot, "/", name}), street.history->parity_temporary(0)});
+    const storage::ParityGroup group(street.disk, std::move(files), std::move(sizes), {write_parity_header(list, 0)},
+                                     {0x9B, 'Q', 'H', 'Q', '\r', '\n', 0x1A, '\n'});
+    (void)street.disk.make_folder(street.history->parity_folder());
+    EXPECT_TRUE(storage::replace_parity_files(group, street.report).ok()) << street.report.problem;
+    return std::string(std::string_view(storage::join({kRoot, "/", name})));
   }
 
   Street street;
@@ -178,6 +199,52 @@ TEST_F(HistoryParity, DamagedFiles_AreNotGuarded) {
   EXPECT_EQ(guard().status().code(), StatusCode::corrupt);
   EXPECT_EQ(check(true).mended.size(), 1U);
   EXPECT_TRUE(guard().ok()) << street.report.problem;
+}
+
+TEST_F(HistoryParity, OfOtherBytes_ReplacesNothing) {
+  add_days(1, 1);
+  const std::string segment = street.files_in("segments")[0], epoch = street.files_in("epochs")[0];
+  for (const std::string& victim : {segment, epoch}) {
+    street.flip(victim, 33);
+    const std::string parity = write_set({2, 1, {guarded(segment), guarded(epoch)}});
+    street.flip(victim, 33);
+    const Contents whole = contents();
+    for (const bool mend : {false, true}) {
+      const ParityCheck told = check(mend);
+      EXPECT_TRUE(told.mended.empty());
+      ASSERT_EQ(told.damage.size(), 1U);
+      EXPECT_NE(told.damage[0].find("does not fit"), String::npos) << told.damage[0];
+      EXPECT_EQ(contents(), whole);
+    }
+    // What is lost does not come back as something else.
+    const auto bytes = street.disk.bytes_of(victim);
+    ASSERT_TRUE(street.disk.remove(victim).ok());
+    const Contents before = contents();
+    const ParityCheck told = check(true);
+    EXPECT_TRUE(told.mended.empty());
+    EXPECT_EQ(told.damage.size(), 1U);
+    EXPECT_EQ(contents(), before);
+    EXPECT_TRUE(street.files_in("tmp").empty());
+    auto file = street.disk.create(victim);
+    ASSERT_TRUE(file.ok() && storage::write_fully(**file, 0, bytes).ok());
+    ASSERT_TRUE(street.disk.remove(parity).ok());
+  }
+  // A set that says another size, with its checksums and without.
+  GuardedFile shorter = guarded(segment);
+  --shorter.bytes;
+  const std::string parity = write_set({1, 1, {shorter}});
+  for (int round = 0; round < 2; ++round) {
+    const Contents whole = contents();
+    const ParityCheck told = check(true);
+    EXPECT_TRUE(told.mended.empty());
+    ASSERT_FALSE(told.damage.empty());
+    EXPECT_NE(told.damage[0].find("does not fit"), String::npos) << told.damage[0];
+    EXPECT_EQ(contents(), whole);
+    street.flip(parity, street.disk.bytes_of(parity).size() - 24);
+  }
+  EXPECT_EQ(drop_parity(*street.history, street.report).value(), 1U);
+  ASSERT_TRUE(guard(ParityNumbers{2, 1}).ok()) << street.report.problem;
+  EXPECT_TRUE(check(false).damage.empty());
 }
 
 TEST_F(HistoryParity, OfNoReadableHeader_IsToldAndMadeAnew) {
