@@ -16,6 +16,11 @@ Result<const Epoch*> HistoryTiles::epoch_of(const ContentHash& root) {
   return &epochs_.front().second;
 }
 
+Status HistoryTiles::check_epoch(const ContentHash& root) {
+  report_ = {};
+  return epoch_of(root).status();
+}
+
 Result<const SeenFrame*> HistoryTiles::points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile) {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const Kept& kept) { return kept.key == tile.key && kept.epoch == root; });

@@ -20,6 +20,8 @@ class HistoryTiles final : public TileSource {
   Status add_tiles(const ContentHash& epoch, std::uint64_t reach, const Pose& pose, ScanPredictor& predictor) override;
   /// The points of these tiles, from the corner of the tile in which `pose` stands.
   Result<Vector<UnitPoint>> points_around(const ContentHash& epoch, std::uint64_t reach, const Pose& pose);
+  /// Fails where the epoch is lost.
+  Status check_epoch(const ContentHash& root);
   History& history() { return history_; }
   /// What the last failure was about, naming the tile.
   const Report& report() const { return report_; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace quern::lidar {
 namespace {
@@ -32,6 +33,18 @@ Spot spot_of(const UnitPoint& point) {
 }
 
 }  // namespace
+
+Locator::Locator(HistoryTiles& tiles, const ContentHash& epoch, Vector<Place> places)
+    : tiles_(tiles), epoch_(epoch), places_(std::move(places)) {
+  sums_.reserve(places_.size());
+  for (const Place& place : places_) sums_.push_back(sums_of(place.context));
+}
+
+Locator::RingSums Locator::sums_of(const ScanContext& context) {
+  RingSums out{};
+  for (std::size_t i = 0; i < context.heights.size(); ++i) out[i % ScanContext::kRings] += context.heights[i];
+  return out;
+}
 
 Locator::Scan Locator::split(std::span<const UnitPoint> scan) {
   Vector<Spot> all;
@@ -66,7 +79,14 @@ Result<const SurfaceMap*> Locator::map_around(const Pose& pose) {
 
 Result<std::optional<Locator::Found>> Locator::refine(const Scan& scan, const Pose& from) {
   if (scan.held.empty()) return std::optional<Found>();
-  QUERN_ASSIGN_OR_RETURN(const SurfaceMap* const map, map_around(from));
+  const auto found = map_around(from);
+  if (!found.ok()) {
+    if (!is_lost(found.status()) && found.status().code() != StatusCode::memory_limit) return found.status();
+    // Tiles that are lost are of no use here; without the epoch no frame finds anything.
+    QUERN_RETURN_IF_ERROR(tiles_.check_epoch(epoch_));
+    return std::optional<Found>();
+  }
+  const SurfaceMap* const map = *found;
   const auto origin = origin_of(map_tile_);
   Rigid at = rigid_of(from, origin);
   at = align(*map, scan.used, at, 0, 20);
@@ -80,10 +100,27 @@ Result<std::optional<Locator::Found>> Locator::refine(const Scan& scan, const Po
   return std::optional(Found{*pose, static_cast<double>(near) / static_cast<double>(scan.held.size())});
 }
 
+Vector<std::size_t> Locator::alike_in_rings(const ScanContext& context) const {
+  const RingSums sums = sums_of(context);
+  Vector<std::pair<std::int32_t, std::size_t>> all;
+  all.reserve(sums_.size());
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    std::int32_t off = 0;
+    for (std::size_t ring = 0; ring < sums.size(); ++ring) off += std::abs(sums[ring] - sums_[i][ring]);
+    all.emplace_back(off, i);
+  }
+  const std::size_t count = std::min(kCompared, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+  Vector<std::size_t> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(all[i].second);
+  return out;
+}
+
 Vector<Pose> Locator::alike(std::span<const UnitPoint> scan) const {
   const ScanContext context = context_of(scan);
   Vector<std::pair<double, Pose>> all;
-  for (const Place& place : places_) {
+  for (const std::size_t index : alike_in_rings(context)) {
+    const Place& place = places_[index];
     const ContextMatch found = match(context, place.context);
     // A scan whose sectors are the place's some further on is turned by so many.
     const SectorDirection twice = sector_direction(found.turn);
@@ -115,6 +152,10 @@ bool Locator::jumps(const Pose& pose) const {
 }
 
 Result<std::optional<Pose>> Locator::locate(std::span<const UnitPoint> scan) {
+  if (misses_ >= kMostMisses && (misses_ - kMostMisses) % kLookEvery != kLookEvery - 1) {
+    ++misses_;
+    return std::optional<Pose>();
+  }
   const Scan parts = split(scan);
   std::optional<Found> best;
   const auto attempt = [&](const Pose& from) -> Status {
@@ -130,7 +171,11 @@ Result<std::optional<Pose>> Locator::locate(std::span<const UnitPoint> scan) {
     last_.clear();
     for (const Pose& pose : alike(scan)) QUERN_RETURN_IF_ERROR(attempt(pose));
   }
-  if (!best) return std::optional<Pose>();
+  if (!best) {
+    ++misses_;
+    return std::optional<Pose>();
+  }
+  misses_ = 0;
   last_.push_back(best->pose);
   if (last_.size() > 2) last_.erase(last_.begin());
   return std::optional(best->pose);

@@ -116,5 +116,41 @@ TEST(Scan_WithoutAPose, FindsItsPlaceOrNone) {
   EXPECT_FALSE(without.locate(world)->has_value());
 }
 
+TEST(Scans_ElsewhereOrOverLostTiles, FindNothingAndFailNothing) {
+  Street street;
+  const auto world = made_scan(1);
+  ASSERT_TRUE(street.add(world).ok()) << street.report.problem;
+  const auto epoch = street.history->epochs(street.report)->front().root;
+  const auto places = read_places(*street.history, street.report);
+  ASSERT_TRUE(places.ok());
+  const auto open = [&](std::uint64_t most_bytes) {
+    return HistoryTiles(History::open(street.disk, kRoot, street.report).value(), 1 << 26, most_bytes);
+  };
+  // Three misses, then a look at each 16th scan until one finds its place.
+  HistoryTiles tiles = open(UINT64_MAX);
+  Locator locator(tiles, epoch, *places);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(locator.locate({})->has_value());
+  for (int i = 0; i < 15; ++i) EXPECT_FALSE(locator.locate(world)->has_value()) << i;
+  EXPECT_FALSE(locator.locate({})->has_value());
+  for (int i = 0; i < 15; ++i) EXPECT_FALSE(locator.locate(world)->has_value()) << i;
+  EXPECT_TRUE(locator.locate(world)->has_value());
+  EXPECT_TRUE(locator.locate(world)->has_value());
+
+  HistoryTiles narrow = open(100);
+  const auto too_large = Locator(narrow, epoch, *places).locate(world);
+  ASSERT_TRUE(too_large.ok());
+  EXPECT_FALSE(too_large->has_value());
+  street.flip(street.files_in("segments")[0], 40);
+  HistoryTiles damaged = open(UINT64_MAX);
+  const auto lost = Locator(damaged, epoch, *places).locate(world);
+  ASSERT_TRUE(lost.ok());
+  EXPECT_FALSE(lost->has_value());
+  EXPECT_TRUE(damaged.report().problem.empty()) << damaged.report().problem;
+  // Without the epoch nothing can be found at all.
+  street.flip(street.files_in("epochs")[0], 40);
+  HistoryTiles none = open(UINT64_MAX);
+  EXPECT_FALSE(Locator(none, epoch, *places).locate(world).ok());
+}
+
 }  // namespace
 }  // namespace quern::lidar
