@@ -295,10 +295,16 @@ Result<std::optional<GroupDamage>> check_parity_files(const ParityGroup& group,
     read_stripe(s);
     QUERN_RETURN_IF_ERROR(rebuild_columns(group.data(), group.parity(), group.stripe_bytes(s), stripe.at,
                                           std::span(lost).first(group.columns())));
-    for (std::uint32_t c = 0; c < group.columns(); ++c)
-      if (column_checksum(group, c, s, stripe.at[c]) != (*table)[s * group.columns() + c])
+    for (std::uint32_t c = 0; c < group.columns(); ++c) {
+      if (column_checksum(group, c, s, stripe.at[c]) == (*table)[s * group.columns() + c]) continue;
+      mending.drop();
+      if (data == nullptr)
         return fail(report, StatusCode::corrupt,
                     join({group.file(c).path, ": what parity gives is not what was saved"}));
+      out.unfitting.push_back(group.file(c).name);
+      out.repairable = false;
+      return std::optional(std::move(out));
+    }
     QUERN_RETURN_IF_ERROR(mending.put(s, stripe, report));
   }
   QUERN_RETURN_IF_ERROR(mending.complete(*table, report));
