@@ -38,7 +38,7 @@ def weight(window):
 
 
 def moved(at, step, times=1):
-    return tuple(a + times * s for a, s in zip(at, step))
+    return at[0] + times * step[0], at[1] + times * step[1], at[2] + times * step[2]
 
 
 class View:
@@ -128,6 +128,15 @@ def weighed_contexts(seen, weights, node, at, child, path, view, known):
             hashed(path + (every << 8) + (fine << 24), 12)), 4 * level + min((w + 1) // 2, 3), level
 
 
+def neighbours(child):
+    """Steps around a child, the bit of each, and the step from the child's parent to that of the neighbour."""
+    at = child_at((0, 0, 0), child)
+    return [(s, bit_of_window(s), tuple(a + b >> 1 for a, b in zip(at, s))) for s in AROUND]
+
+
+NEIGHBOURS = [neighbours(child) for child in range(8)]
+
+
 def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen, weights):
     """`places`: nodes of the level and their order. `children`: those that exist so far. `seen`: those expected, with
     `weights` if these count."""
@@ -135,24 +144,24 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
     g, fine = min(below, 5), min(below, 3)
     view = View(header, block, below, node)
     here = places[node]
-    faces = sum((moved(node, s) in places) << i for i, s in enumerate(FACE_STEPS))
-    m = sum(moved(node, s) in places for s in AROUND)
+    orders = {s: places.get(moved(node, s), -1) for s in STEPS}
+    faces = sum((orders[s] >= 0) << i for i, s in enumerate(FACE_STEPS))
+    m = sum(orders[s] >= 0 for s in AROUND)
     path, found = 1, []
     for child in range(8):
         bit = 1
         if child < 7 or found:
             at = child_at(node, child)
             full = possible = 0
-            for step in AROUND:
-                other = moved(at, step)
-                parent = tuple(a >> 1 for a in other)
-                order = places.get(parent, -1)
+            for step, bit_of_step, to_parent in NEIGHBOURS[child]:
+                order = orders[to_parent]
                 if order < 0:
                     continue
+                other = moved(at, step)
                 if order < here or (order == here and other in found_before):
-                    full |= (other in children) << bit_of_window(step)
+                    full |= (other in children) << bit_of_step
                 elif order > here:
-                    possible |= 1 << bit_of_window(step)
+                    possible |= 1 << bit_of_step
             k, u, o = weight(full), weight(possible), min(len(found), 3)
             c = 2 if k > 2 else 1 if k > 0 else 0
             hashes = (

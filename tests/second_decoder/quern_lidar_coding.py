@@ -153,7 +153,8 @@ class Mixer:
         for weights, d in zip(sets, sums):
             step = quotient(target - squash(d), 2)
             for i, value in enumerate(inputs):
-                weights[i] = clamp(weights[i] + (((2 * value * step >> 16) + 1) >> 1), -30000, 30000)
+                weight = weights[i] + (((2 * value * step >> 16) + 1) >> 1)
+                weights[i] = 30000 if weight > 30000 else -30000 if weight < -30000 else weight
         for k in (j, j + 1):
             chosen[k] += quotient(target - chosen[k], 64)
         for counter in counters:
