@@ -65,6 +65,7 @@ set(QUERN_MEDIUM_TESTS
   python_notebook
   python_xarray
   python_zarr2
+  second_decoder_drives
   second_decoder_scans
   simulated_round_trips
   suite_format

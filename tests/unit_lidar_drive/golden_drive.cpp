@@ -92,10 +92,6 @@ Vector<std::uint8_t> posed_drive(lidar::PosedFrames frames, std::size_t first) {
   return drive_of(coded);
 }
 
-}  // namespace
-
-namespace {
-
 lidar::RangeSensor image_sensor(bool is_destaggered) {
   lidar::RangeSensor sensor;
   sensor.columns = 96;
@@ -103,8 +99,8 @@ lidar::RangeSensor image_sensor(bool is_destaggered) {
   sensor.origin = 17'000;
   sensor.origin_x = 15'806;
   sensor.origin_z = 6'000;
-  for (std::int64_t row = 0; row < 16; ++row)
-    sensor.beams.push_back({21'000'000 - row * 2'800'000, is_destaggered ? 4'210'000 - row % 4 * 2'806'000 : 0,
+  for (std::int64_t row = 0; row < 8; ++row)
+    sensor.beams.push_back({21'000'000 - row * 5'600'000, is_destaggered ? 4'210'000 - row % 4 * 2'806'000 : 0,
                             is_destaggered ? 3 - row % 4 : 0});
   // Turned about z by the angle of the triangle 3, 4, 5.
   constexpr std::int64_t kOne = lidar::RangeSensor::kOne;
