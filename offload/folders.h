@@ -48,6 +48,8 @@ class Folder {
   Status write_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
     return in_turn(true, bytes, report, body);
   }
+  /// What a read or write took.
+  void add(bool writes, std::uint64_t bytes, double seconds);
   FolderUse use() const;
   /// The slower of reading and writing, bytes a second; 0 while one of them is not known.
   double rate() const;
@@ -63,7 +65,6 @@ class Folder {
   }
   static double now();
   Result<std::unique_ptr<storage::FileLock>> wait_for_turn(storage::Report& report);
-  void add(bool writes, std::uint64_t bytes, double seconds);
 
   storage::FileSystem& files_;
   FolderOptions options_;

@@ -1,4 +1,4 @@
-// magic | version | form | regions | subgroups | XXH3-128 of all before
+// magic | version | state | form | regions | subgroups | XXH3-128 of all before
 #include "offload/manifest.h"
 
 #include <algorithm>
@@ -7,26 +7,14 @@
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 #include "offload/layout.h"
+#include "offload/sealed.h"
 
 namespace quern::offload {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic{0x93, 'Q', 'N', 'O', 'P', 'T', '\r', '\n'};
 constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kSealBytes = 16;
 constexpr std::uint64_t kMostRegions = UINT64_C(1) << 20;
-
-void write_hash(Writer& out, const storage::ContentHash& hash) {
-  out.u64(hash.low);
-  out.u64(hash.high);
-}
-
-Result<storage::ContentHash> read_hash(Reader& in) {
-  storage::ContentHash hash;
-  QUERN_ASSIGN_OR_RETURN(hash.low, in.u64());
-  QUERN_ASSIGN_OR_RETURN(hash.high, in.u64());
-  return hash;
-}
 
 Status corrupt(const char* what) { return Status(StatusCode::corrupt, what); }
 
@@ -37,6 +25,7 @@ Vector<std::uint8_t> write_manifest(const Manifest& manifest) {
   Writer out(bytes);
   out.bytes(kMagic);
   out.u8(kVersion);
+  write_hash(out, manifest.state);
   out.u8(static_cast<std::uint8_t>(manifest.form.bits));
   out.u8(manifest.form.finest ? 1 : 0);
   out.varint(manifest.subgroup_values);
@@ -52,30 +41,25 @@ Vector<std::uint8_t> write_manifest(const Manifest& manifest) {
     out.varint(group.beside_bytes);
     write_hash(out, group.hash);
   }
-  write_hash(out, storage::content_hash(bytes));
+  seal(bytes);
   return bytes;
 }
 
 Result<Manifest> parse_manifest(std::span<const std::uint8_t> bytes) {
-  if (bytes.size() < kMagic.size() + kSealBytes || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin()))
-    return Status(StatusCode::bad_magic, "this is no offloaded optimizer state");
-  const auto body = bytes.first(bytes.size() - kSealBytes);
-  Reader seal(bytes.last(kSealBytes));
-  QUERN_ASSIGN_OR_RETURN(const storage::ContentHash sealed, read_hash(seal));
-  if (sealed != storage::content_hash(body))
-    return Status(StatusCode::checksum_mismatch, "the manifest of the offloaded state is damaged");
-  Reader in(body.subspan(kMagic.size()));
+  QUERN_ASSIGN_OR_RETURN(const auto body, open_sealed(bytes, kMagic));
+  Reader in(body);
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t version, in.u8());
   if (version != kVersion)
     return Status(StatusCode::unsupported_version, "offloaded state of version {0}; this version reads 1", version);
   Manifest out;
+  QUERN_ASSIGN_OR_RETURN(out.state, read_hash(in));
   QUERN_ASSIGN_OR_RETURN(out.form.bits, in.u8());
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t finest, in.u8());
   if ((out.form.bits != 8 && out.form.bits != 4) || finest > 1) return corrupt("offloaded state of an unknown form");
   out.form.finest = finest == 1;
   QUERN_ASSIGN_OR_RETURN(out.subgroup_values, in.varint(kMostValues));
   QUERN_ASSIGN_OR_RETURN(out.seed, in.u64());
-  QUERN_ASSIGN_OR_RETURN(out.step, in.varint());
+  QUERN_ASSIGN_OR_RETURN(out.step, in.varint(kMostSteps));
   QUERN_ASSIGN_OR_RETURN(out.stamp, in.varint());
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t folders, in.varint(UINT32_MAX));
   out.folders = static_cast<std::uint32_t>(folders);

@@ -21,6 +21,7 @@ struct StoredSubgroup {
 };
 
 struct Manifest {
+  storage::ContentHash state;  ///< as in each folder's member file (members.h)
   Vector<std::uint64_t> region_values;
   std::uint64_t subgroup_values = 0;
   codec::tensor::AtRestForm form;
@@ -31,6 +32,8 @@ struct Manifest {
   Vector<StoredSubgroup> groups;  ///< in order
 };
 
+/// Steps that a state counts: numbers of steps are signed in its readers.
+inline constexpr std::uint64_t kMostSteps = INT64_MAX;
 inline constexpr std::uint64_t kMostManifestBytes = UINT64_C(1) << 30;
 
 Vector<std::uint8_t> write_manifest(const Manifest& manifest);

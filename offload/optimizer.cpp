@@ -7,6 +7,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "offload/members.h"
 #include "offload/pass.h"
 #include "storage/publish_file.h"
 
@@ -27,6 +28,12 @@ Status check_settings(const AdamSettings& s, std::size_t region, Report& report)
   if (std::isfinite(s.rate) && betas && std::isfinite(s.epsilon) && s.epsilon >= 0 && std::isfinite(s.decay)) return {};
   return fail(report, StatusCode::invalid_argument,
               join({"region ", decimal(region), ": the rate, epsilon and decay must be finite, betas in [0, 1)"}));
+}
+
+/// Whether gradients can be multiplied by that, in binary32.
+bool is_factor(double factor) {
+  const auto narrow = static_cast<float>(factor);
+  return narrow > 0 && std::isfinite(narrow);
 }
 
 }  // namespace
@@ -101,6 +108,13 @@ Status Optimizer::open_folders(Report& report) {
     folders_.push_back(std::make_unique<Folder>(files_, folder, options_.io_threads));
     QUERN_RETURN_IF_ERROR(folders_.back()->take(report));
   }
+  // Nothing is removed before each folder is known to be one of this state, at its place.
+  QUERN_ASSIGN_OR_RETURN(const auto state, find_state(files_, folders_, report));
+  if (!state) {
+    QUERN_ASSIGN_OR_RETURN(manifest_.state, begin_state(files_, folders_, report));
+    return {};
+  }
+  manifest_.state = *state;
   const String path = folders_.front()->file("state");
   const auto bytes = storage::read_file(files_, path, kMostManifestBytes);
   if (!bytes.ok() && !storage::is_missing(bytes.status()))
@@ -108,6 +122,10 @@ Status Optimizer::open_folders(Report& report) {
   if (bytes.ok()) {
     const auto found = parse_manifest(*bytes);
     if (!found.ok()) return storage::fail_file(report, path, "use it", found.status());
+    if (found->state != *state)
+      return fail(
+          report, StatusCode::invalid_argument,
+          join({path, ": this file is of another state than the folder it lies in. Put the state's own file back"}));
     const bool fits = found->region_values == manifest_.region_values &&
                       found->subgroup_values == manifest_.subgroup_values && found->folders == manifest_.folders &&
                       found->form.bits == manifest_.form.bits && found->form.finest == manifest_.form.finest;
@@ -133,7 +151,7 @@ Status Optimizer::remove_strangers(Report& report) {
     const auto names = files_.list(folders_[f]->path());
     if (!names.ok()) return storage::fail_file(report, folders_[f]->path(), "list it", names.status());
     for (const String& name : *names) {
-      const bool ours = is_subgroup_file_name(name) || name == "state.new";
+      const bool ours = is_subgroup_file_name(name) || name == "state.new" || name == "member.new";
       if (!ours || std::binary_search(known.begin(), known.end(), name)) continue;
       const String path = folders_[f]->file(name);
       if (const Status removed = files_.remove(path); !removed.ok())
@@ -156,6 +174,8 @@ Status Optimizer::check_usable(Report& report) const {
 
 Status Optimizer::load(std::uint64_t step_count, const PartSource& source, Report& report) {
   if (broken_ && in_files()) return check_usable(report);
+  if (step_count > kMostSteps)
+    return fail(report, StatusCode::invalid_argument, "a state has taken at most 2^63 - 1 steps");
   Vector<float> first(static_cast<std::size_t>(std::min(kPartValues, options_.subgroup_values)));
   Vector<float> second(first.size());
   Pass pass;
@@ -225,9 +245,10 @@ Result<StepOutcome> Optimizer::step(std::span<const RegionStep> regions, const S
     return fail(report, StatusCode::invalid_argument,
                 join({"the state has ", decimal(manifest_.region_values.size()), " regions, the step ",
                       decimal(regions.size())}));
-  if (!(options.loss_scale > 0) || !std::isfinite(options.loss_scale) || !(options.max_norm >= 0) ||
-      !std::isfinite(options.max_norm))
-    return fail(report, StatusCode::invalid_argument, "the loss scale must be above 0, the largest norm at least 0");
+  if (!is_factor(1 / options.loss_scale) || !(options.max_norm >= 0) || !std::isfinite(options.max_norm))
+    return fail(report, StatusCode::invalid_argument,
+                "the loss scale and 1 over it must be above 0 and finite in binary32, the largest norm at least 0");
+  if (manifest_.step >= kMostSteps) return fail(report, StatusCode::invalid_argument, "no more steps can be counted");
   double squares = 0;
   for (std::size_t r = 0; r < regions.size(); ++r) {
     if (manifest_.region_values[r] == 0) continue;
@@ -249,6 +270,10 @@ Result<StepOutcome> Optimizer::step(std::span<const RegionStep> regions, const S
   }
   // PyTorch's way of clipping by the norm.
   const double clip = options.max_norm == 0 ? 1 : std::min(1.0, options.max_norm / (outcome.norm + 1e-6));
+  if (!is_factor(clip / options.loss_scale))
+    return fail(report, StatusCode::invalid_argument,
+                "the norm of the gradients is so far above the largest norm that they would all become 0. Raise the "
+                "largest norm, or the loss scale is wrong");
   const std::uint64_t step = manifest_.step + 1;
   Vector<kernels::AdamRule> rules;
   for (const RegionStep& region : regions) {

@@ -121,6 +121,10 @@ class Optimizer : public Allocated {
   std::size_t find_slot(const Pass& pass, std::size_t position, std::size_t wanted) const;
   void empty_slot(std::size_t slot, bool frees);
   void read_ahead(const Pass& pass, std::size_t position);
+  std::uint64_t stored_bytes(std::size_t group) const;
+  std::size_t make_room(const Pass& pass, std::size_t position);
+  template <class Job>
+  void post(Worker& worker, std::size_t slot, const Job& job);
   void begin_read(std::size_t slot);
   void begin_write(Pass& pass, std::size_t slot);
   void settle(std::size_t slot, SlotState state, const Status& status);

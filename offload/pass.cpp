@@ -33,6 +33,18 @@ std::size_t Optimizer::find_slot(const Pass& pass, std::size_t position, std::si
   return done != kNone ? done : later;
 }
 
+/// Runs a job whose only outcome is a status.
+template <class Body>
+static Status guarded(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::out_of_memory, "out of memory");
+  } catch (...) {
+    return Status(StatusCode::internal, "an exception of the library or of a callback; please report it");
+  }
+}
+
 void Optimizer::empty_slot(std::size_t slot, bool frees) {
   Slot& s = slots_[slot];
   if (s.state != SlotState::empty) slot_of_[s.group] = kNone;
@@ -72,27 +84,28 @@ void Optimizer::settle(std::size_t slot, SlotState state, const Status& status) 
   changed_.notify_all();
 }
 
-/// Runs a job whose only outcome is a status.
-template <class Body>
-static Status guarded(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::out_of_memory, "out of memory");
-  }
+/// Hands a job on slot to a worker. A slot whose job could not be kept has failed, so that nobody waits for it.
+template <class Job>
+void Optimizer::post(Worker& worker, std::size_t slot, const Job& job) {
+  const Status posted = guarded([&] {
+    worker.post(job);
+    return Status();
+  });
+  if (posted.ok()) return;
+  slots_[slot].report = {};
+  settle(slot, SlotState::failed, posted);
 }
 
 void Optimizer::begin_read(std::size_t slot) {
   const std::size_t group = slots_[slot].group;
   const StoredSubgroup stored = manifest_.groups[group];
   Folder& folder = *folders_[stored.folder];
-  folder.reader().post([this, slot, group, stored, &folder] {
+  post(folder.reader(), slot, [this, slot, group, stored, &folder] {
     Slot& s = slots_[slot];
     s.report = {};
     settle(slot, SlotState::ready, guarded([&] {
              QUERN_RETURN_IF_ERROR(s.data.fit(groups_[group], options_.form));
-             const std::uint64_t bytes = plain_bytes(groups_[group].values, options_.form) + stored.beside_bytes;
-             return folder.read_in_turn(bytes, s.report, [&] {
+             return folder.read_in_turn(stored_bytes(group), s.report, [&] {
                return read_subgroup(files_, path_of(group, stored), stored, s.data, s.report);
              });
            }));
@@ -109,7 +122,7 @@ void Optimizer::begin_write(Pass& pass, std::size_t slot) {
     slots_[slot].state = SlotState::writing;
   }
   Folder& folder = *folders_[stored.folder];
-  folder.writer().post([this, slot, group, &stored, &folder] {
+  post(folder.writer(), slot, [this, slot, group, &stored, &folder] {
     Slot& s = slots_[slot];
     s.report = {};
     settle(slot, SlotState::ready, guarded([&] {
@@ -118,6 +131,43 @@ void Optimizer::begin_write(Pass& pass, std::size_t slot) {
              });
            }));
   });
+}
+
+/// Memory that a subgroup will take when it has been read.
+std::uint64_t Optimizer::stored_bytes(std::size_t group) const {
+  return plain_bytes(groups_[group].values, options_.form) + manifest_.groups[group].beside_bytes;
+}
+
+/// A slot for the subgroup that is next, at `position`. Subgroups that keep much beside their slots may have taken what
+/// it needs: then what the pass has done with goes, writers are waited for, and what was read ahead goes at last. kNone:
+/// wait for readers and writers. The mutex is held.
+std::size_t Optimizer::make_room(const Pass& pass, std::size_t position) {
+  const std::uint64_t wanted = stored_bytes(pass.order[position]);
+  const std::size_t slot = find_slot(pass, position, position);
+  if (slot == kNone || !in_files() || options_.memory_limit == 0) return slot;
+  std::uint64_t bytes = std::max(wanted, slots_[slot].bytes);
+  bool busy = false;
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (s != slot) bytes += slots_[s].bytes;
+    busy = busy || slots_[s].state == SlotState::loading || slots_[s].state == SlotState::writing;
+  }
+  const auto give_up = [&](bool read_ahead) {
+    for (std::size_t s = 0; s < slots_.size() && bytes > options_.memory_limit; ++s) {
+      if (s == slot || (slots_[s].state != SlotState::empty && slots_[s].state != SlotState::ready)) continue;
+      const std::size_t at = slots_[s].state == SlotState::ready ? pass.position[slots_[s].group] : kNone;
+      if (!read_ahead && at != kNone && at >= position) continue;
+      bytes -= slots_[s].bytes;
+      empty_slot(s, true);
+    }
+  };
+  give_up(false);
+  if (bytes > options_.memory_limit && slots_[slot].bytes > wanted) {
+    bytes -= slots_[slot].bytes - wanted;
+    empty_slot(slot, true);
+  }
+  if (bytes > options_.memory_limit && busy) return kNone;
+  give_up(true);
+  return slot;
 }
 
 /// Gives slots to the subgroups from `position` on, as far as there are any.
@@ -130,20 +180,20 @@ void Optimizer::read_ahead(const Pass& pass, std::size_t position) {
       if (slot_of_[group] != kNone) continue;
       if (q > position) {
         // Memory that slots will take counts before it is taken.
-        std::uint64_t bytes = plain_bytes(groups_[group].values, options_.form);
+        std::uint64_t bytes = stored_bytes(group);
         for (const Slot& s : slots_) bytes += s.bytes;
         slot = find_slot(pass, position, q);
         if (slot != kNone) bytes -= slots_[slot].bytes;
         if (!pass.reads || (options_.memory_limit != 0 && bytes > options_.memory_limit)) return;
       } else {
-        slot = find_slot(pass, position, q);
+        slot = make_room(pass, position);
       }
       if (slot == kNone) return;
       empty_slot(slot, false);
       slot_of_[group] = slot;
       slots_[slot].group = group;
       slots_[slot].state = SlotState::loading;
-      slots_[slot].bytes = std::max(slots_[slot].bytes, plain_bytes(groups_[group].values, options_.form));
+      slots_[slot].bytes = std::max(slots_[slot].bytes, stored_bytes(group));
     }
     if (pass.reads)
       begin_read(slot);
@@ -216,7 +266,7 @@ Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
                           [](const Slot& s) { return s.state == SlotState::loading || s.state == SlotState::writing; });
     });
   }
-  return status.ok() ? first_failure(report) : status;
+  return status.ok() ? guarded([&] { return first_failure(report); }) : status;
 }
 
 void Optimizer::drop_changes(const Pass& pass) {
@@ -228,7 +278,8 @@ void Optimizer::drop_changes(const Pass& pass) {
   }
   if (!pass.writes || !in_files()) return;
   for (std::size_t g = 0; g < pass.next.groups.size(); ++g)
-    if (pass.next.groups[g].stamp == pass.next.stamp) (void)files_.remove(path_of(g, pass.next.groups[g]));
+    if (pass.next.groups[g].stamp == pass.next.stamp)
+      (void)guarded([&] { return files_.remove(path_of(g, pass.next.groups[g])); });
 }
 
 Status Optimizer::publish(const Manifest& next, storage::Report& report) {
@@ -244,13 +295,17 @@ Status Optimizer::publish(const Manifest& next, storage::Report& report) {
 
 Status Optimizer::finish_pass(Pass& pass, Status status, storage::Report& report) {
   if (status.ok() && pass.writes && in_files()) {
-    status = publish(pass.next, report);
+    status = guarded([&] { return publish(pass.next, report); });
     if (!status.ok()) {
       // The new manifest may be in place all the same: then its files must stay, and so must the old ones.
-      const auto bytes = storage::read_file(files_, folders_.front()->file("state"), kMostManifestBytes);
-      const bool old =
-          bytes.ok() ? *bytes == write_manifest(manifest_) : !loaded_ && storage::is_missing(bytes.status());
-      broken_ = !old;
+      broken_ = true;
+      (void)guarded([&] {
+        const auto bytes = storage::read_file(files_, folders_.front()->file("state"), kMostManifestBytes);
+        const bool old =
+            bytes.ok() ? *bytes == write_manifest(manifest_) : !loaded_ && storage::is_missing(bytes.status());
+        broken_ = !old;
+        return Status();
+      });
       if (broken_) return status;
     }
   }
@@ -266,9 +321,13 @@ Status Optimizer::finish_pass(Pass& pass, Status status, storage::Report& report
   if (!in_files()) return {};
   for (std::size_t g = 0; g < pass.next.groups.size(); ++g) {
     if (pass.next.groups[g].stamp == 0) continue;  // there was none
-    const String path = path_of(g, pass.next.groups[g]);
-    const Status removed = files_.remove(path);
-    if (!removed.ok()) report.notes.push_back(storage::join({path, ": an old file could not be removed"}));
+    // The step counts whatever happens here; a file that stays goes when the folders are opened again.
+    (void)guarded([&] {
+      const String path = path_of(g, pass.next.groups[g]);
+      const Status removed = files_.remove(path);
+      if (!removed.ok()) report.notes.push_back(storage::join({path, ": an old file could not be removed"}));
+      return removed;
+    });
   }
   return {};
 }

@@ -136,11 +136,11 @@ TEST_F(Offload, Reopened_GoesOnWithTheSameNumbers) {
     EXPECT_EQ(state.step, until);
     EXPECT_TRUE(until != 6 || state == wanted);
   }
-  // Old files are gone: a lock in each folder, the manifest, and one file a subgroup.
+  // Old files are gone: a lock and a member file in each folder, the manifest, and one file a subgroup.
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root_))
     files += entry.is_regular_file() ? 1 : 0;
-  EXPECT_EQ(files, 2u + 1 + 6);
+  EXPECT_EQ(files, 2u + 2 + 1 + 6);
 }
 
 TEST_F(Offload, LoadedMoments_AreWhatTheirCodesStandFor) {
@@ -252,6 +252,154 @@ TEST_F(Offload, Memory_StaysBelowItsLimit) {
   EXPECT_LE(second.peak(), options.memory_limit + options.memory_limit / 20);
 }
 
+TEST_F(Offload, Memory_BlocksThatDoNotFitTheirCodes_StayBelowTheLimitAndOneSubgroup) {
+  constexpr std::uint64_t kValues = UINT64_C(1) << 21;
+  constexpr std::uint64_t kSubgroup = 1 << 17;
+  SmallTraining training({kValues});
+  OptimizerOptions options = training.options();
+  options.form.bits = 4;
+  options.subgroup_values = kSubgroup;
+  options.folders = {folder("a")};
+  options.memory_limit = 5 * offload::plain_bytes(kSubgroup, options.form);
+  const auto source = [](const offload::RegionPart& part) {
+    for (std::uint64_t i = 0; i < part.count; ++i) {
+      part.weights[i] = 1;
+      part.second[i] = i % 2 == 0 ? 1e-30f : 1.0f;
+      part.first[i] = i % 3 == 0 ? std::numeric_limits<float>::infinity() : 0.0f;
+    }
+    return Status();
+  };
+  checkpoint::CountedMemory memory(0);
+  {
+    const MemoryScope scope(&memory);
+    const auto optimizer = open(options);
+    ASSERT_TRUE(optimizer->load(0, source, report_).ok()) << report_.problem;
+    const std::uint64_t one = optimizer->usage().state_bytes / (kValues / kSubgroup);
+    EXPECT_GT(one, 2 * offload::plain_bytes(kSubgroup, options.form)) << "most blocks are kept beside their slots";
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(training.step(*optimizer, report_).ok()) << report_.problem;
+    EXPECT_LE(optimizer->usage().most_memory_bytes, std::max(options.memory_limit, 2 * one) + one);
+  }
+}
+
+TEST_F(Offload, Folders_InAnotherOrderOrNotAll_AreRefusedAndKept) {
+  SmallTraining training;
+  OptimizerOptions options = training.options();
+  options.folders = {folder("a"), folder("b")};
+  const OffloadState wanted = train(training, *open(options), 3, report_);
+  const auto refused_with = [&](std::vector<FolderOptions> folders, const char* sentence) {
+    OptimizerOptions other = options;
+    other.folders.assign(folders.begin(), folders.end());
+    EXPECT_EQ(refused(other), StatusCode::invalid_argument);
+    EXPECT_NE(report_.problem.find(sentence), String::npos) << report_.problem;
+  };
+  refused_with({folder("b"), folder("a")}, "this is folder 2 of 2 of its state, and was given as folder 1 of 2");
+  refused_with({folder("a")}, "this is folder 1 of 2 of its state, and was given as folder 1 of 1");
+  refused_with({folder("b")}, "this is folder 2 of 2");
+  refused_with({folder("c"), folder("b")}, "does not belong to the state in");
+  refused_with({folder("a"), folder("c")}, "does not belong to the state in");
+  refused_with({folder("a"), folder("b"), folder("c")}, "given as folder 1 of 3");
+  // A folder of another state, at the right place.
+  SmallTraining second;
+  OptimizerOptions other = options;
+  other.folders = {folder("d"), folder("e")};
+  train(second, *open(other), 1, report_);
+  refused_with({folder("a"), folder("e")}, "does not belong to the state in");
+  std::filesystem::copy_file(root_ / "d" / "state", root_ / "a" / "state.kept");
+  std::filesystem::rename(root_ / "a" / "state", root_ / "state");
+  std::filesystem::rename(root_ / "a" / "state.kept", root_ / "a" / "state");
+  refused_with({folder("a"), folder("b")}, "of another state");
+  std::filesystem::rename(root_ / "state", root_ / "a" / "state");
+  std::filesystem::rename(root_ / "a" / "member", root_ / "member");
+  refused_with({folder("a"), folder("b")}, "no file \"member\"");
+  std::filesystem::rename(root_ / "member", root_ / "a" / "member");
+  const auto optimizer = open(options);
+  EXPECT_TRUE(training.read(*optimizer, report_).value() == wanted) << "nothing was removed";
+}
+
+TEST_F(Offload, FirstOpening_FailsAnywhere_TheNextOneBegins) {
+  SmallTraining training;
+  OptimizerOptions options = training.options();
+  options.io_threads = false;
+  options.folders = {folder("a"), folder("b")};
+  for (std::size_t operation = 1;; ++operation) {
+    SimulatedDisk disk;
+    disk.fail_at(operation, FaultKind::kill);
+    (void)Optimizer::open(disk, options, report_);
+    if (!disk.fault_happened()) {
+      EXPECT_GT(operation, 8u);
+      break;
+    }
+    for (const Survival survival : {Survival::everything, Survival::durable, Survival::names, Survival::mixture}) {
+      SimulatedDisk after = disk.after(survival, operation);
+      report_ = {};
+      auto made = Optimizer::open(after, options, report_);
+      ASSERT_TRUE(made.ok()) << operation << report_.problem;
+      EXPECT_EQ(train(training, **made, 1, report_).step, 1u);
+    }
+  }
+}
+
+/// Refuses one allocation.
+class FailingMemory final : public std::pmr::memory_resource {
+ public:
+  explicit FailingMemory(std::size_t fails_at) : left_(fails_at) {}
+  bool failed() const { return left_ == 0; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (left_ != 0 && --left_ == 0) throw std::bad_alloc();
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::size_t left_;
+};
+
+TEST_F(Offload, Step_AnyAllocationFails_LeavesTheStateBeforeOrAfter) {
+  const auto fresh = [] { return SmallTraining({16384 + 700, 300}); };
+  SmallTraining training = fresh(), undisturbed = fresh();
+  const auto plain = open(training.options());
+  const OffloadState before = train(undisturbed, *plain, 1, report_);
+  const OffloadState after = train(undisturbed, *plain, 2, report_);
+  OptimizerOptions options = training.options();
+  options.io_threads = false;
+  options.memory_limit = 2 * offload::plain_bytes(16384, options.form);
+  std::size_t kept = 0;
+  for (std::size_t fails_at = 1;; ++fails_at) {
+    options.folders = {folder(std::to_string(fails_at))};
+    auto optimizer = open(options);
+    train(training, *optimizer, 1, report_);
+    FailingMemory memory(fails_at);
+    bool counted = false;
+    {
+      const MemoryScope scope(&memory);
+      try {
+        Report report;
+        counted = training.step(*optimizer, report).ok();
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    const bool broken = !counted && !training.read(*optimizer, report_).ok();
+    for (const bool reopened : {false, true}) {
+      if (!reopened && broken) continue;
+      if (reopened) {
+        optimizer.reset();
+        optimizer = open(options);
+      }
+      const auto state = training.read(*optimizer, report_);
+      ASSERT_TRUE(state.ok()) << fails_at << report_.problem;
+      ASSERT_TRUE(*state == after || (!counted && *state == before)) << fails_at;
+    }
+    kept += counted ? 0 : 1;
+    std::filesystem::remove_all(root_ / std::to_string(fails_at));
+    if (!memory.failed()) break;
+  }
+  EXPECT_GT(kept, 10u);
+}
+
 TEST_F(Offload, Open_WhatDoesNotFit_IsRefusedWithASentence) {
   SmallTraining training;
   OptimizerOptions options = training.options();
@@ -308,7 +456,17 @@ TEST_F(Offload, Step_BadArguments_AreRefusedAndChangeNothing) {
   StepOptions how;
   how.loss_scale = 0;
   EXPECT_FALSE(optimizer->step(std::span(&good, 1), how, report_).ok());
+  for (const double scale : {1e-300, 1e-42, 1e300}) {
+    how.loss_scale = scale;
+    EXPECT_FALSE(optimizer->step(std::span(&good, 1), how, report_).ok()) << "gradients times infinity or 0";
+  }
   how = {};
+  how.max_norm = 1e-300;
+  EXPECT_FALSE(optimizer->step(std::span(&good, 1), how, report_).ok());
+  EXPECT_FALSE(optimizer
+                   ->load(
+                       UINT64_C(1) << 63, [](const offload::RegionPart&) { return Status(); }, report_)
+                   .ok());
   how.max_norm = -1;
   EXPECT_FALSE(optimizer->step(std::span(&good, 1), how, report_).ok());
   float one = 0;

@@ -4,6 +4,7 @@
 #include "offload/folders.h"
 #include "offload/layout.h"
 #include "offload/manifest.h"
+#include "offload/members.h"
 #include "tests/faults/simulated_disk.h"
 
 namespace quern::testing {
@@ -14,6 +15,7 @@ using namespace offload;
 Manifest small_manifest() {
   Manifest manifest;
   for (const std::uint64_t values : {40000u, 0u, 100u}) manifest.region_values.push_back(values);
+  manifest.state = {11, 12};
   manifest.subgroup_values = 16384;
   manifest.form = {4, false};
   manifest.seed = 99;
@@ -85,6 +87,19 @@ TEST(OffloadManifest, AnythingUnderATrueSeal_IsAnswered) {
   }
 }
 
+TEST(OffloadMembers, WrittenReadAndDamaged) {
+  auto bytes = write_member({{5, 6}, 2, 3});
+  const auto back = parse_member(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_TRUE(back->state == (storage::ContentHash{5, 6}) && back->number == 2 && back->count == 3);
+  EXPECT_FALSE(parse_member(write_member({{5, 6}, 3, 3})).ok()) << "beyond the last";
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+    EXPECT_FALSE(parse_member(bytes).ok()) << bit;
+    bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+  }
+}
+
 TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
   SimulatedDisk disk;
   std::vector<std::unique_ptr<Folder>> folders;
@@ -97,22 +112,15 @@ TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
   std::size_t first = 0;
   for (int i = 0; i < 100; ++i) first += equal.place(1000) == 0 ? 1 : 0;
   EXPECT_EQ(first, 50u) << "nothing is known of them yet";
-  storage::Report report;
-  const auto lasts = [](int milliseconds) {
-    return [milliseconds] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-      return Status();
-    };
-  };
   // a reads fast and writes at a fifth of b's rate.
-  ASSERT_TRUE(folders[0]->read_in_turn(1000000, report, lasts(5)).ok());
-  ASSERT_TRUE(folders[0]->write_in_turn(1000000, report, lasts(100)).ok());
-  ASSERT_TRUE(folders[1]->read_in_turn(1000000, report, lasts(20)).ok());
-  ASSERT_TRUE(folders[1]->write_in_turn(1000000, report, lasts(20)).ok());
+  folders[0]->add(false, 1000000, 0.005);
+  folders[0]->add(true, 1000000, 0.1);
+  folders[1]->add(false, 1000000, 0.02);
+  folders[1]->add(true, 1000000, 0.02);
   Spread spread(folders);
   first = 0;
   for (int i = 0; i < 600; ++i) first += spread.place(1000) == 0 ? 1 : 0;
-  EXPECT_NEAR(static_cast<double>(first), 100, 40);
+  EXPECT_NEAR(static_cast<double>(first), 100, 1);
   EXPECT_EQ(folders[0]->use().bytes_written, 1000000u);
 }
 
