@@ -172,11 +172,44 @@ class Offload(unittest.TestCase):
             AdamW(model.parameters(), bits=5)
         with self.assertRaisesRegex(ValueError, "other parameter groups"):
             optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0]}]})
+        with self.assertRaisesRegex(TypeError, "sequence of paths"):
+            AdamW(model.parameters(), folders=self.folders("a")[0])
         optimizer.close()
         for parameter in model.parameters():
             parameter.grad = torch.zeros_like(parameter)
         with self.assertRaisesRegex(ValueError, "closed"):
             optimizer.step()
+
+    def test_parameters_that_change_shape_are_refused(self):
+        model = model_of()
+        optimizer = AdamW(model.parameters(), lr=1e-3)
+        train(model, optimizer, 0, 1)
+        state = optimizer.state_dict()
+        for group in state["param_groups"]:
+            group["lr"] = 5.0
+        whole = model[0].weight.data
+        for changed in (whole[:10].clone(), torch.cat([whole, whole]), whole.t().contiguous()):
+            model[0].weight.grad = None
+            model[0].weight.data = changed
+            for parameter in model.parameters():
+                parameter.grad = torch.zeros_like(parameter)
+            for call in (optimizer.step, optimizer.state_dict, lambda: optimizer.load_state_dict(state)):
+                with self.assertRaisesRegex(ValueError, "shape"):
+                    call()
+        self.assertEqual(optimizer.param_groups[0]["lr"], 1e-3)
+        model[0].weight.grad = None
+        model[0].weight.data = whole
+        train(model, optimizer, 1, 1)
+
+    def test_a_master_of_another_shape_is_refused(self):
+        model = model_of(torch.bfloat16)
+        optimizer = AdamW(model.parameters())
+        state = optimizer.state_dict()
+        state["state"][0]["master"] = state["state"][0]["master"][:5]
+        before = weights_of(model)
+        with self.assertRaisesRegex(ValueError, "master of parameter 0"):
+            optimizer.load_state_dict(state)
+        self.assertTrue(torch.equal(weights_of(model), before))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ docs/offload.md has the bounds of the codes, and what happens when a step fails.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -47,7 +48,7 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
     _coupled = True
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0.0, *, folders: Sequence[str] = (), memory_limit: int = 0,
+                 eps: float = 1e-8, weight_decay: float = 0.0, *, folders: Sequence[str | os.PathLike[str]] = (), memory_limit: int = 0,
                  subgroup: int = 1 << 24, bits: int = 8, seed: int = 0, threads: int = 1, durable: bool = False,
                  turn_file: str | None = None, max_grad_norm: float = 0.0) -> None:
         self._offload: State | None = None
@@ -60,11 +61,15 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
         self.loss_scale = 1.0
         self.last_skipped = False
         self.last_norm = 0.0
-        sizes = (ctypes.c_uint64 * len(self._parameters))(*(p.numel() for p in self._parameters))
-        names = (ctypes.c_char_p * len(folders))(*(str(folder).encode() for folder in folders))
+        # What the state was made for: a parameter may get other data later.
+        self._shapes = [parameter.shape for parameter in self._parameters]
+        if isinstance(folders, (str, bytes, os.PathLike)):
+            raise TypeError(f"folders is a sequence of paths: folders=[{folders!r}]")
+        sizes = (ctypes.c_uint64 * len(self._shapes))(*(shape.numel() for shape in self._shapes))
+        names = (ctypes.c_char_p * len(folders))(*(os.fsencode(folder) for folder in folders))
         self._offload = State(Desc(
             threads=threads, region_values=sizes, region_count=len(sizes), subgroup_values=subgroup, bits=bits,
-            seed=seed, folders=names, folder_count=len(names), turn_file=turn_file.encode() if turn_file else None,
+            seed=seed, folders=names, folder_count=len(names), turn_file=os.fsencode(turn_file) if turn_file else None,
             memory_limit=memory_limit, durable=int(durable)))
         if self.info().loaded:
             self._give_weights()
@@ -103,9 +108,9 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
                 if gradient is None:
                     raise ValueError(f"parameter {index} has no gradient: give only parameters that are trained")
                 _check(gradient, f"the gradient of parameter {index}")
-                _check(parameter, f"parameter {index}")
-                if gradient.shape != parameter.shape or parameter.numel() != self._sizes()[index]:
-                    raise ValueError(f"parameter {index} or its gradient changed its shape")
+                self._check_parameter(index, parameter)
+                if gradient.shape != parameter.shape:
+                    raise ValueError(f"the gradient of parameter {index} has another shape than the parameter")
                 wide = parameter.dtype == torch.float32
                 regions[index] = Region(
                     gradient_dtype=_DTYPES[gradient.dtype], gradient=gradient.data_ptr() or None,
@@ -128,6 +133,7 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
         steps = self.info().step_count
         packed["state"] = {}
         for index, parameter in enumerate(self._parameters):
+            self._check_parameter(index, parameter)
             first, second = (torch.empty(parameter.shape, dtype=torch.float32) for _ in range(2))
             state = {"step": torch.tensor(float(steps)), "exp_avg": first, "exp_avg_sq": second}
             if parameter.dtype != torch.float32:
@@ -155,22 +161,30 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
         if len(steps) > 1 or (saved and len(saved) != len(self._parameters)):
             raise ValueError("the parameters of the state dict took different numbers of steps, which is not supported")
         for index, values in saved.items():
-            for name in ("exp_avg", "exp_avg_sq"):
-                if values[name].shape != self._parameters[index].shape:
+            for name in ("exp_avg", "exp_avg_sq", "master"):
+                if name not in values and name != "master":
+                    raise ValueError(f"the state dict has no {name} of parameter {index}")
+                if name in values and values[name].shape != self._parameters[index].shape:
                     raise ValueError(f"{name} of parameter {index} has another shape than the parameter")
+        self._load(int(steps.pop()) if steps else 0, saved)
         for group, other in zip(self.param_groups, groups):
             group.update({name: value for name, value in other.items() if name != "params"})
-        self._load(int(steps.pop()) if steps else 0, saved)
         self._give_weights()
 
     def _opened(self) -> State:
         assert self._offload is not None
         return self._offload
 
-    def _sizes(self) -> list[int]:
-        return [p.numel() for p in self._parameters]
+    def _check_parameter(self, index: int, parameter: torch.Tensor) -> None:
+        """The state reads and writes as many values as the parameter had at first, at the address of the tensor."""
+        _check(parameter, f"parameter {index}")
+        if parameter.shape != self._shapes[index]:
+            raise ValueError(f"parameter {index} changed its shape from {tuple(self._shapes[index])} to "
+                             f"{tuple(parameter.shape)}; make a new optimizer for it")
 
     def _load(self, steps: int, saved: dict[int, dict[str, torch.Tensor]]) -> None:
+        for index, parameter in enumerate(self._parameters):
+            self._check_parameter(index, parameter)
         kept: dict[tuple[int, str], torch.Tensor] = {}
 
         def values_of(region: int, name: str) -> torch.Tensor | None:
@@ -195,6 +209,8 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
         self._opened().load(steps, source)
 
     def _give_weights(self) -> None:
+        for index, parameter in enumerate(self._parameters):
+            self._check_parameter(index, parameter)
         for index, parameter in enumerate(self._parameters):
             if not parameter.numel():
                 continue
