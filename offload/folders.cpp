@@ -27,6 +27,17 @@ Status Folder::take(storage::Report& report) {
   return {};
 }
 
+Status Folder::check_turn_file(std::string_view turn_file, storage::Report& report) const {
+  if (turn_file.empty()) return {};
+  const String lock = file("lock");
+  const auto same = files_.same_file(turn_file, lock);
+  if (!same.ok()) return storage::fail_file(report, turn_file, "look at it", same.status());
+  if (!*same) return {};
+  return storage::fail(report, StatusCode::invalid_argument,
+                       storage::join({turn_file, ": this turn file is the lock of the folder ", path(),
+                                      ". Name a file that lies in no folder of a state"}));
+}
+
 Result<std::unique_ptr<storage::FileLock>> Folder::wait_for_turn(storage::Report& report) {
   if (options_.turn_file.empty()) return std::unique_ptr<storage::FileLock>();
   auto lock = files_.lock(options_.turn_file, storage::LockKind::exclusive, true);

@@ -33,6 +33,11 @@ class Folder {
 
   /// Makes the folder and holds it until this object dies. Fails when another process holds it.
   Status take(storage::Report& report);
+  /// After a fork: the child closes its copy and leaves the lock to the parent.
+  void leave_to_parent() { held_.reset(); }
+  /// Refuses a turn file that is the lock of this folder: whoever holds that one would wait for itself.
+  Status check_turn_file(std::string_view turn_file, storage::Report& report) const;
+  const String& turn_file() const { return options_.turn_file; }
   const String& path() const { return options_.path; }
   String file(std::string_view name) const { return storage::join({options_.path, "/", name}); }
 

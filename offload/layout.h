@@ -18,6 +18,7 @@ struct Subgroup {
 };
 
 inline constexpr std::uint64_t kMostValues = UINT64_C(1) << 48;
+inline constexpr std::uint64_t kMostSubgroups = UINT64_C(1) << 22;
 
 /// `subgroup_values` must be a multiple of 16384, a tile. Regions without values have no subgroups.
 Result<Vector<Subgroup>> cut_subgroups(std::span<const std::uint64_t> region_values, std::uint64_t subgroup_values);

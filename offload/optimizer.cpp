@@ -1,6 +1,8 @@
 // Opening, and what the walks over subgroups do.
 #include "offload/optimizer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -39,13 +41,18 @@ bool is_factor(double factor) {
 }  // namespace
 
 Optimizer::Optimizer(storage::FileSystem& files, OptimizerOptions options)
-    : files_(files), options_(std::move(options)) {
+    : files_(files), options_(std::move(options)), process_(::getpid()) {
   Execution execution;
   execution.threads = options_.threads;
   runner_ = std::make_unique<RunnerHandle>(execution);
 }
 
-Optimizer::~Optimizer() = default;
+Optimizer::~Optimizer() {
+  if (::getpid() == process_) return;
+  // A child of a fork has no threads to join, and their locks are in any state. So their memory stays.
+  for (auto& folder : folders_) folder.release()->leave_to_parent();
+  (void)runner_.release();
+}
 
 Result<std::unique_ptr<Optimizer>> Optimizer::open(storage::FileSystem& files, OptimizerOptions options,
                                                    Report& report) {
@@ -108,6 +115,8 @@ Status Optimizer::open_folders(Report& report) {
     folders_.push_back(std::make_unique<Folder>(files_, folder, options_.io_threads));
     QUERN_RETURN_IF_ERROR(folders_.back()->take(report));
   }
+  for (const auto& folder : folders_)
+    for (const auto& other : folders_) QUERN_RETURN_IF_ERROR(other->check_turn_file(folder->turn_file(), report));
   // Nothing is removed before each folder is known to be one of this state, at its place.
   QUERN_ASSIGN_OR_RETURN(const auto state, find_state(files_, folders_, report));
   if (!state) {
@@ -161,7 +170,15 @@ Status Optimizer::remove_strangers(Report& report) {
   return {};
 }
 
+Status Optimizer::check_process(Report& report) const {
+  if (::getpid() == process_) return {};
+  return fail(report, StatusCode::invalid_argument,
+              "this optimizer was opened before a fork and belongs to the parent. Open one in this process, over other "
+              "folders");
+}
+
 Status Optimizer::check_usable(Report& report) const {
+  QUERN_RETURN_IF_ERROR(check_process(report));
   if (broken_)
     return fail(report, StatusCode::invalid_argument,
                 in_files() ? "a step failed while it was made to count. Open the folders again: they hold the state "
@@ -173,6 +190,7 @@ Status Optimizer::check_usable(Report& report) const {
 }
 
 Status Optimizer::load(std::uint64_t step_count, const PartSource& source, Report& report) {
+  QUERN_RETURN_IF_ERROR(check_process(report));
   if (broken_ && in_files()) return check_usable(report);
   if (step_count > kMostSteps)
     return fail(report, StatusCode::invalid_argument, "a state has taken at most 2^63 - 1 steps");

@@ -93,6 +93,8 @@ class Optimizer : public Allocated {
   /// One step, with one entry a region. One thread at a time may call load, read and step.
   Result<StepOutcome> step(std::span<const RegionStep> regions, const StepOptions& options, storage::Report& report);
   Usage usage() const;
+  /// Fails in a child of a fork, where nothing but destroying may be done: the threads and locks are the parent's.
+  Status check_process(storage::Report& report) const;
 
  private:
   enum class SlotState { empty, loading, ready, writing, failed };
@@ -138,6 +140,7 @@ class Optimizer : public Allocated {
 
   storage::FileSystem& files_;
   OptimizerOptions options_;
+  const int process_;  ///< that opened it
   Vector<Subgroup> groups_;
   Manifest manifest_;
   bool loaded_ = false;

@@ -87,10 +87,16 @@ class SystemFile final : public File {
 
 class SystemLock final : public FileLock {
  public:
-  explicit SystemLock(Descriptor fd) : fd_(std::move(fd)) {}
+  explicit SystemLock(Descriptor fd) : fd_(std::move(fd)), process_(::getpid()) {}
+  /// Children of a fork have the descriptor too, so that closing it here would not give the lock back; in a child the
+  /// lock is the parent's.
+  ~SystemLock() override {
+    if (::getpid() == process_) (void)::flock(fd_.get(), LOCK_UN);
+  }
 
  private:
-  Descriptor fd_;  // closing it gives the lock back
+  Descriptor fd_;
+  pid_t process_;
 };
 
 class SystemFiles final : public FileSystem {
@@ -146,6 +152,14 @@ class SystemFiles final : public FileSystem {
   Result<bool> is_link(std::string_view path) override {
     struct stat info {};
     if (::lstat(String(path).c_str(), &info) == 0) return S_ISLNK(info.st_mode);
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return last_error();
+  }
+  Result<bool> same_file(std::string_view one, std::string_view other) override {
+    struct stat a {
+    }, b{};
+    if (::stat(String(one).c_str(), &a) == 0 && ::stat(String(other).c_str(), &b) == 0)
+      return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return last_error();
   }

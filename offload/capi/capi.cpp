@@ -144,8 +144,9 @@ void quern_offload_destroy(quern_offload* state) { oc::Destroy()(state); }
 quern_status quern_offload_inspect(const quern_offload* state, quern_offload_info* info) {
   if (state == nullptr) return oc::refuse("quern_offload_inspect: the state is NULL");
   auto& memory = const_cast<quern_offload*>(state)->memory;
-  return oc::call(memory, [&](Report&) -> Status {
+  return oc::call(memory, [&](Report& report) -> Status {
     QUERN_RETURN_IF_ERROR(quern::capi::check_struct(info));
+    QUERN_RETURN_IF_ERROR(state->optimizer->check_process(report));
     const quern::offload::Usage usage = state->optimizer->usage();
     quern_offload_info out = QUERN_OFFLOAD_INFO_INIT;
     out.loaded = state->optimizer->loaded() ? 1 : 0;

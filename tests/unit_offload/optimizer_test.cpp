@@ -1,5 +1,7 @@
 // Offloaded optimizers: the same numbers wherever the state lies, and nothing lost when something fails.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -7,6 +9,7 @@
 
 #include "checkpoint/engine/counted_memory.h"
 #include "tests/faults/simulated_disk.h"
+#include "tests/support/instrumented.h"
 #include "tests/unit_offload/small_training.h"
 
 namespace quern::testing {
@@ -314,6 +317,55 @@ TEST_F(Offload, Folders_InAnotherOrderOrNotAll_AreRefusedAndKept) {
   std::filesystem::rename(root_ / "member", root_ / "a" / "member");
   const auto optimizer = open(options);
   EXPECT_TRUE(training.read(*optimizer, report_).value() == wanted) << "nothing was removed";
+}
+
+TEST_F(Offload, TurnFile_ThatIsAFoldersLock_IsRefused) {
+  SmallTraining training;
+  OptimizerOptions options = training.options();
+  for (const char* const turn : {"a/lock", "a/../b/lock"}) {
+    options.folders = {folder("a", turn), folder("b", turn)};
+    EXPECT_EQ(refused(options), StatusCode::invalid_argument);
+    EXPECT_NE(report_.problem.find("turn file"), String::npos) << report_.problem;
+  }
+}
+
+TEST_F(Offload, Fork_ChildIsRefusedAndParentGoesOn) {
+  if (kInstrumented) GTEST_SKIP() << "sanitizers do not follow threads over fork()";
+  SmallTraining training;
+  OptimizerOptions options = training.options();
+  options.folders = {folder("a")};
+  auto optimizer = open(options);
+  const OffloadState before = train(training, *optimizer, 1, report_);
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::close(ends[1]);
+    Report report;
+    const bool refused = !training.step(*optimizer, report).ok() && !training.read(*optimizer, report).ok() &&
+                         !training.load(*optimizer, report).ok() && report.problem.find("fork") != String::npos;
+    auto second = std::move(optimizer);
+    char byte = 0;
+    const bool waited = ::read(ends[0], &byte, 1) == 1;  // with the parent's lock open
+    second.reset();
+    ::_exit(refused && waited && ::read(ends[0], &byte, 1) == 1 ? 0 : 1);
+  }
+  ::close(ends[0]);
+  EXPECT_EQ(refused(options), StatusCode::invalid_argument) << "the parent holds the folder";
+  EXPECT_TRUE(training.read(*optimizer, report_).value() == before);
+  optimizer.reset();
+  optimizer = open(options);
+  ASSERT_NE(optimizer, nullptr) << "a child that has the descriptor does not keep the folder";
+  EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  EXPECT_EQ(refused(options), StatusCode::invalid_argument) << "a child that ends takes no lock away";
+  EXPECT_EQ(::write(ends[1], "x", 1), 1);
+  int outcome = 1;
+  EXPECT_EQ(::waitpid(child, &outcome, 0), child);
+  EXPECT_EQ(outcome, 0);
+  ::close(ends[1]);
+  EXPECT_EQ(refused(options), StatusCode::invalid_argument);
+  EXPECT_EQ(train(training, *optimizer, 2, report_).step, 2u);
 }
 
 TEST_F(Offload, FirstOpening_FailsAnywhere_TheNextOneBegins) {

@@ -44,6 +44,9 @@ TEST(OffloadLayout, Regions_AreCutIntoSubgroupsThatBeginAtBlocks) {
     EXPECT_FALSE(cut_subgroups(regions, size).ok());
   const std::uint64_t huge[] = {UINT64_C(1) << 48, UINT64_C(1) << 48};
   EXPECT_FALSE(cut_subgroups(huge, UINT64_C(1) << 40).ok());
+  const std::uint64_t too_many[] = {16384, kMostSubgroups * 16384};
+  EXPECT_EQ(cut_subgroups(too_many, 16384).status().code(), StatusCode::invalid_argument);
+  EXPECT_EQ(cut_subgroups(too_many, UINT64_C(1) << 30)->size(), 65u);
 }
 
 TEST(OffloadManifest, WrittenAndRead_IsTheSame) {
