@@ -1,23 +1,45 @@
 #include "offload/worker.h"
 
+#include <system_error>
+
 namespace quern::offload {
 
-Worker::Worker(bool own_thread) {
-  if (own_thread) thread_ = std::thread([this] { run(); });
+namespace {
+
+/// The default, 8 MiB of address space or whatever the shell set, is too much where address space is limited.
+constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+
+}  // namespace
+
+Worker::Worker(bool own_thread) : own_thread_(own_thread) {
+  if (!own_thread) return;
+  pthread_attr_t attributes;
+  int error = ::pthread_attr_init(&attributes);
+  if (error == 0) {
+    error = ::pthread_attr_setstacksize(&attributes, kStackBytes);
+    if (error == 0) error = ::pthread_create(&thread_, &attributes, start, this);
+    (void)::pthread_attr_destroy(&attributes);
+  }
+  if (error != 0) throw std::system_error(error, std::generic_category());
+}
+
+void* Worker::start(void* self) {
+  static_cast<Worker*>(self)->run();
+  return nullptr;
 }
 
 Worker::~Worker() {
-  if (!thread_.joinable()) return;
+  if (!own_thread_) return;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  (void)::pthread_join(thread_, nullptr);
 }
 
 void Worker::post(std::function<void()> job) {
-  if (!thread_.joinable()) return job();
+  if (!own_thread_) return job();
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));

@@ -1,11 +1,12 @@
 // A thread that does one thing after another, or none: then what is posted is done at once by whoever posts it.
 #pragma once
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <thread>
 
 #include <quern/memory.h>
 
@@ -24,6 +25,7 @@ class Worker {
   void post(std::function<void()> job);
 
  private:
+  static void* start(void* self);
   void run();
 
   std::pmr::memory_resource* const memory_ = current_memory();
@@ -31,7 +33,8 @@ class Worker {
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   bool ends_ = false;
-  std::thread thread_;
+  bool own_thread_;
+  pthread_t thread_{};
 };
 
 }  // namespace quern::offload

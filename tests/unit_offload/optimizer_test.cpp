@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "checkpoint/engine/counted_memory.h"
 #include "tests/faults/simulated_disk.h"

@@ -14,7 +14,7 @@
  * Failure.   With folders, a step that fails or a process that dies leaves the state before the step; what the step wrote to
  *            the caller's copies is of no use then, and quern_offload_read() gives the weights. In memory alone, a step that
  *            runs out of memory half-way needs a load.
- * Handles.   One thread at a time may use a handle.
+ * Handles.   One thread at a time may use a handle. After fork() the child's calls are refused; it may destroy the handle.
  *
  *   quern_offload* state; quern_offload_desc desc = QUERN_OFFLOAD_DESC_INIT; const char* folders[] = {"/nvme0/a", "/nvme1/a"};
  *   desc.region_values = sizes; desc.region_count = 2; desc.folders = folders; desc.folder_count = 2;
@@ -48,7 +48,7 @@ typedef struct quern_offload_desc {
   uint32_t bits;              /**< of a code of a moment: 8 or 4 */
   uint32_t coarsest;          /**< 1: always the coarsest steps, for files that are packed afterwards */
   uint64_t seed;              /**< of the rounding, of a new state */
-  const char* const* folders; /**< none: everything stays in memory */
+  const char* const* folders; /**< of a state always the same, in one order; none: everything stays in memory */
   uint64_t folder_count;
   const char* turn_file; /**< processes that name the same file read and write in turns; NULL: nobody waits */
   uint64_t memory_limit; /**< bytes of subgroups in memory, at least two of them; 0: no limit */
