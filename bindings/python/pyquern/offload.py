@@ -40,17 +40,17 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
     """Adam; weight_decay is added to the gradient.
 
     folders: where the state lies, always the same in one order; none: in memory. memory_limit: bytes of the state in memory,
-    at least two subgroups; 0: no limit. subgroup: values that are read, updated and written at once, a multiple of 16384. bits: of a code of a moment, 8 or
-    4. seed: of the rounding. threads: that update; 0: one a hardware thread. durable: a step survives a power cut, not only
-    the death of the process. turn_file: processes that name the same file use the disk in turns. max_grad_norm: of all
-    gradients together; 0: no clipping."""
+    at least two subgroups; 0: no limit. subgroup: values that are read, updated and written at once, a multiple of 16384.
+    bits: of a code of a moment, 8 or 4. seed: of the rounding. threads: that update; 0: one a hardware thread. durable: a
+    step survives a power cut, not only the death of the process. turn_file: processes that name the same file use the disk
+    in turns. max_grad_norm: of all gradients together; 0: no clipping."""
 
     _coupled = True
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, *, folders: Sequence[str | os.PathLike[str]] = (),
-                 memory_limit: int = 0, subgroup: int = 1 << 24, bits: int = 8, seed: int = 0, threads: int = 1, durable: bool = False,
-                 turn_file: str | os.PathLike[str] | None = None, max_grad_norm: float = 0.0) -> None:
+                 memory_limit: int = 0, subgroup: int = 1 << 24, bits: int = 8, seed: int = 0, threads: int = 1,
+                 durable: bool = False, turn_file: str | os.PathLike[str] | None = None, max_grad_norm: float = 0.0) -> None:
         self._offload: State | None = None
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
         self._parameters = [p for group in self.param_groups for p in group["params"]]
