@@ -3,6 +3,8 @@
 
 #include <cerrno>
 
+#include "storage/report.h"
+
 namespace quern::storage {
 
 namespace {
@@ -12,6 +14,10 @@ bool has_errno(const Status& status, int number) {
 }
 
 }  // namespace
+
+Result<String> FileSystem::identity(std::string_view path) {
+  return join({decimal(reinterpret_cast<std::uintptr_t>(this)), ":", path});
+}
 
 Result<std::unique_ptr<WriteQueue>> FileSystem::create_queue(std::string_view path, unsigned /*depth*/) {
   QUERN_ASSIGN_OR_RETURN(auto file, create(path));

@@ -51,8 +51,9 @@ class FileSystem {
   virtual Result<Vector<String>> list(std::string_view path) = 0;
   /// Whether the name is a symbolic link; false where there is nothing.
   virtual Result<bool> is_link(std::string_view path) = 0;
-  /// Whether two names stand for one file that is there; here whether they are the same text.
-  virtual Result<bool> same_file(std::string_view one, std::string_view other) { return one == other; }
+  /// What a folder or file has in common with itself under every other path, links followed, and with nothing else; here
+  /// the path as it is written, and this object.
+  virtual Result<String> identity(std::string_view path);
   /// Names made, renamed and removed in a folder survive a power cut once this returns.
   virtual Status sync_folder(std::string_view path) = 0;
   /// Locks a file, which is made when it is missing. Without `wait` fails with EWOULDBLOCK while others hold it.

@@ -14,6 +14,7 @@
 
 #include "storage/content_hash.h"
 #include "storage/file_system.h"
+#include "storage/report.h"
 
 namespace quern::storage {
 namespace {
@@ -155,13 +156,10 @@ class SystemFiles final : public FileSystem {
     if (errno == ENOENT || errno == ENOTDIR) return false;
     return last_error();
   }
-  Result<bool> same_file(std::string_view one, std::string_view other) override {
-    struct stat a {
-    }, b{};
-    if (::stat(String(one).c_str(), &a) == 0 && ::stat(String(other).c_str(), &b) == 0)
-      return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-    if (errno == ENOENT || errno == ENOTDIR) return false;
-    return last_error();
+  Result<String> identity(std::string_view path) override {
+    struct stat info {};
+    if (::stat(String(path).c_str(), &info) != 0) return last_error();
+    return join({decimal(info.st_dev), ":", decimal(info.st_ino)});
   }
   Status sync_folder(std::string_view path) override {
     const Descriptor fd = open_descriptor(String(path), O_RDONLY | O_DIRECTORY);

@@ -124,6 +124,9 @@ class Engine::Core {
   void serve(TierWorker& tier);
   void pass_over(TierWorker& tier);
   bool prepare(TierWorker& tier, Report& report);
+  void compare_folders(TierWorker& tier);
+  /// Fails when a tier is the store itself.
+  Status check_folders(Report& report);
   void choose_evicted(Report& report);
   /// A save of the store waits for its tiers now.
   void hand_to_tiers(SaveProgress& progress, std::uint64_t step) noexcept;
@@ -148,6 +151,7 @@ class Engine::Core {
   std::deque<std::pair<std::uint64_t, SaveProgress>> finished_;
   std::deque<std::unique_ptr<TierWorker>> tiers_;
   std::uint64_t above_ = 0;          ///< the newest generation that a tier has
+  String same_folder_;               ///< sentence about a tier that is the store
   bool coded_ = false;               ///< no save is coded any more: what waits for tiers is all there will be
   std::atomic<bool> drop_{false};    ///< copies to tiers end
   Vector<std::uint64_t> evictable_;  ///< steps that tiers have

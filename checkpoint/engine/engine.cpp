@@ -108,6 +108,7 @@ Result<std::unique_ptr<Engine>> Engine::open(FileSystem& files, std::string_view
   if (!core->start_threads(core))
     return fail(report, StatusCode::out_of_memory,
                 join({store, ": the engine's two threads cannot be started; raise the limit of threads (ulimit -u)"}));
+  QUERN_RETURN_IF_ERROR(core->check_folders(report));
   close_at_exit(*engine);
   return engine;
 }

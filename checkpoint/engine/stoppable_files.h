@@ -28,7 +28,7 @@ class StoppableFiles final : public FileSystem {
   Status remove_folder(std::string_view path) override { return files_.remove_folder(path); }
   Result<Vector<String>> list(std::string_view path) override { return files_.list(path); }
   Result<bool> is_link(std::string_view path) override { return files_.is_link(path); }
-  Result<bool> same_file(std::string_view one, std::string_view other) override { return files_.same_file(one, other); }
+  Result<String> identity(std::string_view path) override { return files_.identity(path); }
   Status sync_folder(std::string_view path) override { return files_.sync_folder(path); }
   Result<std::unique_ptr<FileLock>> lock(std::string_view path, LockKind kind, bool wait) override {
     return files_.lock(path, kind, wait);

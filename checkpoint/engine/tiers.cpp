@@ -8,7 +8,8 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr double kSecondsToAnswer = 5;  // that the first save waits for tiers to say what they have
+constexpr double kSecondsToCompare = 1;  // that open() waits for tiers that hang
+constexpr double kSecondsToAnswer = 5;   // that the first save waits for tiers to say what they have
 
 String outcome(std::uint64_t step, std::string_view store, std::string_view tier, std::string_view why) {
   return make_sentence([&] {
@@ -81,10 +82,33 @@ std::uint64_t Engine::Core::newest_of_tiers() {
   return newest;
 }
 
+void Engine::Core::compare_folders(TierWorker& tier) {
+  Report report;
+  Status apart;
+  try {
+    apart = store_.check_apart(tier.store, report);
+  } catch (const std::exception&) {
+    // Without memory, as where it cannot be looked at: each copy and each removal compares again.
+  }
+  const Lock lock(mutex_);
+  tier.compared = true;
+  if (apart.code() == StatusCode::invalid_argument) same_folder_ = std::move(report.problem);
+  changed_.notify_all();
+}
+
+Status Engine::Core::check_folders(Report& report) {
+  Lock lock(mutex_);
+  wait_until(lock, kSecondsToCompare, [&] {
+    return std::all_of(tiers_.begin(), tiers_.end(), [](const auto& tier) { return tier->compared; });
+  });
+  return same_folder_.empty() ? Status() : fail(report, StatusCode::invalid_argument, same_folder_);
+}
+
 /// The first time, and after that until it has worked once.
 bool Engine::Core::prepare(TierWorker& tier, Report& report) {
   if (tier.prepared) return true;
-  const auto made = tier.store.make_folders(report);
+  Status made = store_.check_apart(tier.store, report);
+  if (made.ok()) made = tier.store.make_folders(report);
   const auto newest = made.ok() ? newest_generation(tier.store, report) : Result<std::uint64_t>(made);
   {
     const Lock lock(mutex_);
@@ -236,6 +260,7 @@ void Engine::Core::serve(TierWorker& tier) {
 void Engine::Core::run_tier(TierWorker& tier) {
   yield_to_trainer();
   const MemoryScope heap(std::pmr::new_delete_resource());
+  compare_folders(tier);
   Lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return tier.wake || drop_ || coded_; });

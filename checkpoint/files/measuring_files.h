@@ -20,7 +20,7 @@ class MeasuringFiles final : public FileSystem {
   Status remove_folder(std::string_view) override { return {}; }
   Result<Vector<String>> list(std::string_view path) override;
   Result<bool> is_link(std::string_view path) override { return files_.is_link(path); }
-  Result<bool> same_file(std::string_view one, std::string_view other) override { return files_.same_file(one, other); }
+  Result<String> identity(std::string_view path) override { return files_.identity(path); }
   Status sync_folder(std::string_view) override { return {}; }
   Result<std::unique_ptr<FileLock>> lock(std::string_view path, LockKind kind, bool wait) override;
   Result<String> new_name() override { return files_.new_name(); }

@@ -72,6 +72,20 @@ Status Store::make_folders(Report& report) const {
   return {};
 }
 
+Status Store::check_apart(const Store& other, Report& report) const {
+  for (const bool of_manifests : {true, false}) {
+    const String own = of_manifests ? manifests_root() : data_root();
+    const String others = of_manifests ? other.manifests_root() : other.data_root();
+    const auto a = files_->identity(own), b = other.files().identity(others);
+    if (a.ok() && b.ok() && *a == *b)
+      return fail(report, StatusCode::invalid_argument,
+                  join({other.root(), ": is the same folder as ", root_, "; a tier needs a folder of its own"}));
+    if (!a.ok() && !is_missing(a.status())) return fail_file(report, own, "look at it", a.status());
+    if (!b.ok() && !is_missing(b.status())) return fail_file(report, others, "look at it", b.status());
+  }
+  return {};
+}
+
 Status Store::check_is_store(Report& report) const {
   const auto manifests = files_->list(manifests_root());
   if (manifests.ok()) return {};

@@ -32,6 +32,8 @@ class Store {
 
   /// Makes the folders that are missing, durably.
   Status make_folders(Report& report) const;
+  /// Fails when the other store is this one, under another path or by a link: what were removed here would be gone there.
+  Status check_apart(const Store& other, Report& report) const;
   /// Fails unless the folder looks like a store.
   Status check_is_store(Report& report) const;
 

@@ -281,6 +281,7 @@ bool same_values(const Manifest& a, const Manifest& b) {
 Result<Copied> copy_checkpoint(const Store& from, const Store& to, const CheckpointName& name,
                                const CopyControl& control, Report& report) {
   QUERN_RETURN_IF_ERROR(to.make_folders(report));
+  QUERN_RETURN_IF_ERROR(from.check_apart(to, report));
   // Collections there wait for nobody, but not while somebody writes.
   const auto lock = to.files().lock(to.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, to.lock_path(), "lock it", lock.status());

@@ -47,6 +47,7 @@ bool is_whole_on(const Store& tier, const Manifest& manifest) {
 Result<Vector<std::uint64_t>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
                                         Report& report) {
   QUERN_ASSIGN_OR_RETURN(const auto names, first.list_current(report));
+  for (const Tier& tier : tiers) QUERN_RETURN_IF_ERROR(first.check_apart(*tier.store, report));
   Vector<std::uint64_t> out;
   // A damaged one does not count: the newest that are whole stay.
   std::size_t kept = 0;

@@ -206,6 +206,13 @@ Vector<ck::Store> stores_of(const CheckpointArgs& args) {
 
 Exit run_checkpoint_tiers(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
+  const auto stores = stores_of(args);
+  for (const ck::Store& tier : std::span(stores).subspan(1)) {
+    ck::Report own;
+    // One that cannot be looked at is the business of the work.
+    if (stores.front().check_apart(tier, own).code() == StatusCode::invalid_argument)
+      fail(Exit::usage, fmt::format("--tier: {}", text(own.problem)));
+  }
   if (args.tiers_work == "list") return list(args, work);
   if (args.tiers_work == "drain") return drain(args, work);
   if (args.tiers_work == "promote") return promote(args, work);

@@ -162,6 +162,13 @@ class Tiers(CliTest):
         self.refused(1, "list, drain, promote or evict", *base, "burn", *folders)
         self.refused(1, "--tier", *base, "drain", "--store", self.store)
         self.refused(1, "--tier", *base, "drain", "--store", self.store, "--tier", self.store)
+        link, relative = self.path("link"), os.path.relpath(self.store)
+        os.symlink(self.store, link)
+        for same in (link, relative, self.store + "/../local"):
+            for work in ("list", "drain", "promote", "evict"):
+                words = ["--keep", 1] if work == "evict" else []
+                self.refused(1, "same folder", *base, work, "--store", self.store, "--tier", same, *words)
+        self.assertEqual(self.steps(self.store), [1])
         self.refused(1, "--keep", *base, "evict", *folders)
         self.refused(1, "--keep", *base, "drain", *folders, "--keep", 3)
         self.refused(1, "--every", *base, "drain", *folders, "--every", 0)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "checkpoint/engine/engine.h"
 #include "checkpoint/engine/segment_ring.h"
@@ -9,6 +10,7 @@
 #include "tests/faults/locked_files.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/faults/small_store.h"
+#include "tests/unit_checkpoint_capi/handles.h"
 
 namespace quern::testing {
 namespace {
@@ -344,6 +346,38 @@ TEST_F(Tiers, AnotherRunOnTheTier_Refused) {
   const auto copied = checkpoint::copy_checkpoint(local_, shared_, local_.list(report)->front(), {}, report);
   EXPECT_EQ(copied.status().code(), StatusCode::invalid_argument);
   EXPECT_NE(report.problem.find("different runs"), String::npos) << report.problem;
+}
+
+TEST_F(Tiers, TierIsTheStore_Refused) {
+  const ScratchFolder folder;
+  const std::filesystem::path store = folder.store(), link = folder.store() + "-link";
+  Report report;
+  const Store own(checkpoint::system_files(), String(store.string()));
+  ASSERT_TRUE(own.make_folders(report).ok()) << report.problem;
+  for (const std::uint64_t step : {1, 2}) {
+    checkpoint::SaveOptions options;
+    options.step = step;
+    ASSERT_TRUE(save_small(own, options, report).ok()) << report.problem;
+  }
+  std::filesystem::create_directory_symlink(store, link);
+  for (const std::string& path :
+       {store.string(), link.string(), (store / ".." / "store").string(), std::filesystem::relative(store).string()}) {
+    const Store same(checkpoint::system_files(), String(path));
+    const checkpoint::Tier tiers[] = {{&same, 1}};
+    EXPECT_EQ(checkpoint::evictable(own, tiers, 1, report).status().code(), StatusCode::invalid_argument) << path;
+    EXPECT_EQ(checkpoint::copy_checkpoint(own, same, own.list(report)->front(), {}, report).status().code(),
+              StatusCode::invalid_argument);
+    EngineOptions options;
+    options.ring_bytes = checkpoint::SegmentRing::kSegmentBytes;
+    options.keep_local = 1;
+    TierOptions tier;
+    tier.path = path;
+    options.tiers.push_back(tier);
+    EXPECT_EQ(Engine::open(checkpoint::system_files(), own.root(), options, report).status().code(),
+              StatusCode::invalid_argument);
+    EXPECT_NE(report.problem.find("same folder"), String::npos) << report.problem;
+  }
+  EXPECT_EQ(steps_of(own), Steps({1, 2}));
 }
 
 TEST_F(Tiers, SlowTier_OldestIsPassedOver) {
