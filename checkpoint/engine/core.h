@@ -150,19 +150,19 @@ class Engine::Core {
   std::deque<std::unique_ptr<ActiveSave>> active_;  ///< in the order they were submitted; the first is coded
   std::deque<std::pair<std::uint64_t, SaveProgress>> finished_;
   std::deque<std::unique_ptr<TierWorker>> tiers_;
-  std::uint64_t above_ = 0;          ///< the newest generation that a tier has
-  String same_folder_;               ///< sentence about a tier that is the store
-  bool coded_ = false;               ///< no save is coded any more: what waits for tiers is all there will be
-  std::atomic<bool> drop_{false};    ///< copies to tiers end
-  Vector<std::uint64_t> evictable_;  ///< steps that tiers have
-  Vector<String> unheard_;           ///< failures that nobody asked about
-  bool ending_ = false;              ///< no more saves
-  bool over_ = false;                ///< the threads end when nothing is under way
-  bool stuck_ = false;               ///< the next tensor finds no room
-  std::uint32_t fences_ = 0;         ///< that wait now
-  std::uint32_t threads_ = 0;        ///< of the engine that run
-  std::uint32_t tier_threads_ = 0;   ///< of them those of tiers
-  std::uint64_t ahead_ = 0;          ///< bytes that are to be coded
+  std::uint64_t above_ = 0;           ///< the newest generation that a tier has
+  String same_folder_;                ///< sentence about a tier that is the store
+  bool coded_ = false;                ///< no save is coded any more: what waits for tiers is all there will be
+  std::atomic<bool> drop_{false};     ///< copies to tiers end
+  Vector<CheckpointName> evictable_;  ///< that tiers have
+  Vector<String> unheard_;            ///< failures that nobody asked about
+  bool ending_ = false;               ///< no more saves
+  bool over_ = false;                 ///< the threads end when nothing is under way
+  bool stuck_ = false;                ///< the next tensor finds no room
+  std::uint32_t fences_ = 0;          ///< that wait now
+  std::uint32_t threads_ = 0;         ///< of the engine that run
+  std::uint32_t tier_threads_ = 0;    ///< of them those of tiers
+  std::uint64_t ahead_ = 0;           ///< bytes that are to be coded
   EngineStats stats_;
   MovingRate copy_rate_, code_rate_;
   /// Of coding, for each tensor by the hash of its name: unchanged ones are only hashed.

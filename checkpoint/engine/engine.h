@@ -66,7 +66,7 @@ struct EngineOptions {
   double exit_seconds = 600;                      ///< that draining at exit may take
   bool check_changes = false;                     ///< hash every tensor at submit and again when it is captured
   Vector<TierOptions> tiers;                      ///< in the order of their distance
-  std::size_t keep_local = 0;                     ///< checkpoints left in the store once the tiers have them; 0: all
+  std::size_t keep_local = 0;                     ///< newest that stay in the store when tiers have them; 0: all
   std::function<void(const String&)> note;        ///< called by the engine's threads
   std::function<void(const EngineEvent&)> watch;  ///< likewise, and by callers' threads
 };

@@ -138,13 +138,13 @@ void Engine::Core::choose_evicted(Report& report) {
   Vector<Tier> tiers;
   for (const auto& tier : tiers_) tiers.push_back({&tier->store, tier->options.every});
   Report own;
-  auto steps = evictable(store_, tiers, options_.keep_local, own);
-  if (!steps.ok()) {
+  auto names = evictable(store_, tiers, options_.keep_local, own);
+  if (!names.ok()) {
     report.notes.push_back(join({"nothing is removed from the store: ", own.problem}));
     return;
   }
   const Lock lock(mutex_);
-  evictable_ = std::move(*steps);
+  evictable_ = std::move(*names);
   changed_.notify_all();
 }
 
@@ -292,18 +292,19 @@ void Engine::Core::run_tier(TierWorker& tier) {
 }
 
 void Engine::Core::evict() noexcept {
-  Vector<std::uint64_t> steps;
-  {
-    const Lock lock(mutex_);
-    std::swap(steps, evictable_);
-  }
   try {
     const MemoryScope heap(std::pmr::new_delete_resource());
-    Report report;
     CollectOptions options;
-    options.remove = steps;
+    {
+      const Lock lock(mutex_);
+      std::swap(options.remove_exactly, evictable_);
+    }
+    if (options.remove_exactly.empty()) return;
+    Report report;
+    const auto collected = collect(store_, options, report);
     // In use by others: the next round asks again.
-    if (!steps.empty()) (void)collect(store_, options, report);
+    if (!collected.ok() && !is_busy(collected.status()))
+      note(join({"what the tiers have was not removed from the store: ", report.problem}));
   } catch (const std::exception&) {
     // What was to go stays a little longer.
   }

@@ -108,6 +108,9 @@ Status choose(Vector<Entry>& entries, const CollectOptions& options, Report& rep
     if (!found)
       return fail(report, StatusCode::invalid_argument, join({"the store has no checkpoint of step ", decimal(step)}));
   }
+  for (const CheckpointName& name : options.remove_exactly)
+    for (Entry& entry : entries)
+      if (is_exactly(entry.name, name) && !entry.retired && entry.manifest) entry.stays = false;
   return {};
 }
 
@@ -192,9 +195,10 @@ Result<Collected> collect_locked(const Store& store, const CollectOptions& optio
 Result<Collected> collect(const Store& store, const CollectOptions& options, Report& report) {
   QUERN_RETURN_IF_ERROR(store.check_is_store(report));
   const auto lock = store.files().lock(store.lock_path(), LockKind::exclusive, false);
-  if (!lock.ok() && is_busy(lock.status()))
-    return fail(report, StatusCode::io_error,
-                join({store.root(), ": the store is in use; try again when saves have ended"}));
+  if (!lock.ok() && is_busy(lock.status())) {
+    report.problem = join({store.root(), ": the store is in use; try again when saves have ended"});
+    return lock.status();
+  }
   if (!lock.ok()) return fail_file(report, store.lock_path(), "lock it", lock.status());
   auto out = collect_locked(store, options, report);
   if (out.ok() && !options.dry_run) sweep(store, true, {}, report);

@@ -20,6 +20,8 @@ struct CollectOptions {
   std::uint64_t keep_every = 0;     ///< steps that are multiples of it; 0: none
   std::optional<KeepBest> best;
   Vector<std::uint64_t> remove;  ///< steps to remove besides
+  /// Checkpoints to remove besides: these very ones. One that is not there, or was replaced, is passed over.
+  Vector<CheckpointName> remove_exactly;
   bool dry_run = false;
 };
 
@@ -32,7 +34,8 @@ struct Collected {
 /// Removes manifests first, then data. A checkpoint stays when it is to stay, or when a tensor of one that stays needs
 /// a tensor of it; then it is retired (it is no checkpoint any more) if a tensor of its own needs what goes. A manifest
 /// that cannot be read keeps itself. Checkpoints newer than the oldest that `keep` holds stay although they are
-/// damaged. Waits for nobody: fails when a save or another collection is under way.
+/// damaged. Waits for nobody: fails, and is_busy() knows the status, when a save or
+/// another collection is under way.
 Result<Collected> collect(const Store& store, const CollectOptions& options, Report& report);
 
 /// Removes checkpoints whose step was saved again, as collect() does, if nothing else is under way in the store: else

@@ -30,6 +30,11 @@ struct CheckpointName {
   friend bool operator==(const CheckpointName& a, const CheckpointName& b) { return a.step == b.step && a.id == b.id; }
 };
 
+/// Also in the same place of the order.
+inline bool is_exactly(const CheckpointName& a, const CheckpointName& b) {
+  return a == b && a.generation == b.generation;
+}
+
 /// A name and a text that the caller keeps with a checkpoint: metrics, descriptions.
 struct Tag {
   String name;  ///< 1 to 255 bytes, once in a checkpoint

@@ -44,11 +44,11 @@ bool is_whole_on(const Store& tier, const Manifest& manifest) {
   });
 }
 
-Result<Vector<std::uint64_t>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
-                                        Report& report) {
+Result<Vector<CheckpointName>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
+                                         Report& report) {
   QUERN_ASSIGN_OR_RETURN(const auto names, first.list_current(report));
   for (const Tier& tier : tiers) QUERN_RETURN_IF_ERROR(first.check_apart(*tier.store, report));
-  Vector<std::uint64_t> out;
+  Vector<CheckpointName> out;
   // A damaged one does not count: the newest that are whole stay.
   std::size_t kept = 0;
   for (std::size_t i = names.size(); i-- > 0;) {
@@ -63,11 +63,17 @@ Result<Vector<std::uint64_t>> evictable(const Store& first, std::span<const Tier
     const auto lacks = std::find_if(tiers.begin(), tiers.end(), [&](const Tier& tier) {
       return tier.wants(names[i].step) && !is_whole_on(*tier.store, *known);
     });
-    if (lacks == tiers.end()) {
-      out.push_back(names[i].step);
+    // One that no tier wants may have come there as what others need.
+    const bool somewhere = lacks == tiers.end() && std::any_of(tiers.begin(), tiers.end(), [&](const Tier& tier) {
+                             return tier.wants(names[i].step) || is_whole_on(*tier.store, *known);
+                           });
+    if (somewhere) {
+      out.push_back(names[i]);
     } else {
-      report.notes.push_back(join({"step ", decimal(names[i].step), " stays in ", first.root(), ": ",
-                                   lacks->store->root(), " does not have it"}));
+      report.notes.push_back(
+          join({"step ", decimal(names[i].step), " stays in ", first.root(), ": ",
+                lacks == tiers.end() ? String("no tier is to have it, and none does; quern checkpoint gc removes it")
+                                     : join({lacks->store->root(), " does not have it"})}));
     }
   }
   return out;

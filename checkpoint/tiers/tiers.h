@@ -30,10 +30,10 @@ Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, 
 /// sizes and indexes, not at every byte.
 bool is_whole_on(const Store& tier, const Manifest& manifest);
 
-/// Steps of `first` that may go: all but the newest `keep`, where each tier that wants them has them whole. Those that
-/// are kept for want of a copy become notes.
-Result<Vector<std::uint64_t>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
-                                        Report& report);
+/// Checkpoints of `first` that may go: all but the newest `keep`, where each tier that wants them, and one at least, has
+/// them whole. Those that stay for want of a copy become notes. What no tier wants is the business of collect().
+Result<Vector<CheckpointName>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
+                                         Report& report);
 
 struct Found {
   std::size_t tier = 0;  ///< place in the list

@@ -174,12 +174,11 @@ Exit evict(const CheckpointArgs& args, CheckpointWorkspace& work) {
   const auto stores = stores_of(args);
   Vector<ck::Tier> tiers;
   for (std::size_t i = 1; i < stores.size(); ++i) tiers.push_back({&stores[i], args.every});
-  const auto steps = work.check(ck::evictable(stores.front(), tiers, *args.keep, work.report()));
   ck::CollectOptions options;
-  options.remove = steps;
+  options.remove_exactly = work.check(ck::evictable(stores.front(), tiers, *args.keep, work.report()));
   options.dry_run = args.dry_run;
   ck::Collected done;
-  if (!steps.empty()) done = work.check(ck::collect(stores.front(), options, work.report()));
+  if (!options.remove_exactly.empty()) done = work.check(ck::collect(stores.front(), options, work.report()));
   work.print_notes();
   if (args.run.json) {
     Json removed = Json::array();

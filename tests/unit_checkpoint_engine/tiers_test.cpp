@@ -231,6 +231,31 @@ TEST_F(Tiers, KeepLocal_RemovedOnceOnTheTier_NeverBefore) {
   EXPECT_EQ(steps_of(shared_), Steps({1, 2, 3, 4, 5}));
 }
 
+TEST_F(Tiers, Evictable_WhatNoTierHasOrWasReplaced_Stays) {
+  Report report;
+  checkpoint::SaveOptions options;
+  for (const std::uint64_t step : {1, 2, 3}) {
+    options.step = step;
+    ASSERT_TRUE(save_small(local_, options, report).ok()) << report.problem;
+  }
+  const auto names = local_.list(report);
+  ASSERT_EQ(names->size(), 3U);
+  ASSERT_TRUE(checkpoint::copy_checkpoint(local_, shared_, (*names)[1], {}, report).ok()) << report.problem;
+  const checkpoint::Tier tiers[] = {{&shared_, 2}};
+  checkpoint::CollectOptions collection;
+  const auto may_go = checkpoint::evictable(local_, tiers, 1, report);
+  ASSERT_TRUE(may_go.ok()) << report.problem;
+  collection.remove_exactly = *may_go;
+  ASSERT_EQ(collection.remove_exactly.size(), 1U);
+  EXPECT_EQ(collection.remove_exactly[0].step, 2U);
+  // Step 2 is saved again before the collection comes.
+  options.step = 2;
+  options.replace = true;
+  ASSERT_TRUE(save_small(local_, options, report).ok()) << report.problem;
+  ASSERT_TRUE(checkpoint::collect(local_, collection, report).ok()) << report.problem;
+  EXPECT_EQ(steps_of(local_), Steps({1, 3, 2}));
+}
+
 TEST_F(Tiers, StoreLost_NextSaveIsNewestAndTheTierGivesTheOthers) {
   {
     const auto engine = open();

@@ -93,8 +93,8 @@ typedef struct quern_checkpoint_engine_desc {
   /** In the order of their distance. Pointers to structs that are read by the call. */
   const quern_checkpoint_tier* const* tiers;
   uint64_t tier_count;
-  /** Checkpoints that stay in the store once the tiers have those they want; 0: all. Others need no copy to be removed
-   *  where no tier wants their step. */
+  /** The newest so many checkpoints stay in the store; others are removed once each tier that wants their step, and at
+   *  least one tier, has them whole. What no tier has stays until it is collected. 0: all stay. */
   uint64_t keep_local;
 } quern_checkpoint_engine_desc;
 #define QUERN_CHECKPOINT_ENGINE_DESC_INIT \

@@ -289,7 +289,8 @@ class Engine:
     a second that are written, so that others can use the disk (0: no limit).
 
     tiers: folders behind the store, nearest first, each a path or a Tier, which get copies of its checkpoints. keep_local: newest
-    checkpoints that stay in the store once the tiers have what they want of the others, which are removed (0: all stay).
+    checkpoints that stay in the store; others are removed once each tier that wants their step, and at least one tier, has them
+    whole (0: all stay). What no tier has stays until it is collected.
 
         Engine("/local/runs/a", tiers=[Tier("/shared/runs/a", every=10)], keep_local=3)
 
