@@ -13,6 +13,12 @@ namespace {
 
 constexpr unsigned kUsualDepth = 4;
 
+/// What the source cannot give is a damaged checkpoint, not a folder that cannot be written.
+Status of_source(const Status& status) {
+  if (status.code() != StatusCode::io_error) return status;
+  return Status(StatusCode::corrupt, "the checkpoint cannot be read");
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// A new file that is written through a queue, in blocks.
@@ -83,13 +89,14 @@ class Copy {
       : from_(from), to_(to), control_(control), report_(report), source_(from) {}
 
   Status run(const CheckpointName& name, Copied& out) {
-    QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, source_.find(name, report_));
-    QUERN_ASSIGN_OR_RETURN(const auto retired, from_.list_retired(report_));
+    QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, find(name));
+    const auto retired = from_.list_retired(report_);
+    if (!retired.ok()) return of_source(retired.status());
     const auto is_retired = [&](const CheckpointName& one) {
-      return std::find(retired.begin(), retired.end(), one) != retired.end();
+      return std::find(retired->begin(), retired->end(), one) != retired->end();
     };
     Needs needs(source_);
-    QUERN_RETURN_IF_ERROR(needs.add(*manifest, report_));
+    QUERN_RETURN_IF_ERROR(of_source(needs.add(*manifest, report_)));
     // What others need comes before them. A checkpoint that is not retired brings all that it needs itself.
     Vector<CheckpointName> order;
     for (const Needed& needed : needs.checkpoints()) order.push_back(needed.name);
@@ -104,6 +111,11 @@ class Copy {
   }
 
  private:
+  Result<const Manifest*> find(const CheckpointName& name) {
+    const auto found = source_.find(name, report_);
+    return found.ok() ? found : of_source(found.status());
+  }
+
   /// Whether the checkpoint is there whole; `damaged`: it is there, and not whole.
   Result<bool> is_there(const Manifest& manifest, bool& damaged) {
     QUERN_ASSIGN_OR_RETURN(const auto names, to_.list_all(report_));
@@ -129,7 +141,7 @@ class Copy {
 
   Status copy_one(const CheckpointName& name, bool retired, Copied& out) {
     FileSystem& files = to_.files();
-    QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, source_.find(name, report_));
+    QUERN_ASSIGN_OR_RETURN(const Manifest* const manifest, find(name));
     bool damaged = false;
     QUERN_ASSIGN_OR_RETURN(bool there, is_there(*manifest, damaged));
     if (there) return {};
@@ -159,7 +171,7 @@ class Copy {
     auto bytes = read_file(from_.files(), path, kMaxManifestFile);
     if (!bytes.ok() && is_missing(bytes.status()))
       bytes = read_file(from_.files(), path = from_.retired_path(name), kMaxManifestFile);
-    if (!bytes.ok()) return fail_file(report_, path, "read it", bytes.status());
+    if (!bytes.ok()) return of_source(fail_file(report_, path, "read it", bytes.status()));
     const auto parsed = read_manifest(*bytes, report_);
     if (!parsed.ok()) return fail_at(report_, path, parsed.status());
     for (std::uint32_t i = 0; i < manifest.parity.files.size(); ++i)
@@ -205,9 +217,9 @@ class Copy {
     const String file_name = numbered_name("part", number);
     const PartIdentity identity = part_identity(manifest.name, number);
     const PartInfo& info = manifest.parts[number];
-    QUERN_ASSIGN_OR_RETURN(const PartReader part,
-                           PartReader::open(from_.files(), join({from_.data_folder(manifest.name.id), "/", file_name}),
-                                            identity, info, report_));
+    const auto part = PartReader::open(from_.files(), join({from_.data_folder(manifest.name.id), "/", file_name}),
+                                       identity, info, report_);
+    if (!part.ok()) return of_source(part.status());
     QueuedFile copy(to_.files(), join({to_.tmp_folder(manifest.name.id), "/", file_name}), control_);
     QUERN_RETURN_IF_ERROR(copy.open(report_));
     Vector<std::uint8_t> header(kPartHeaderBytes);
@@ -215,24 +227,24 @@ class Copy {
     QUERN_RETURN_IF_ERROR(copy.append(header, report_));
     std::array<std::uint8_t, kRecordHeaderBytes> head{};
     static constexpr std::array<std::uint8_t, kRecordAlignment> kZeros{};
-    for (std::size_t i = 0; i < part.records().size(); ++i) {
+    for (std::size_t i = 0; i < part->records().size(); ++i) {
       std::span<const std::uint8_t> body;
-      QUERN_RETURN_IF_ERROR(part.read(i, room_, body, report_));
-      const Record& record = part.records()[i];
+      QUERN_RETURN_IF_ERROR(of_source(part->read(i, room_, body, report_)));
+      const Record& record = part->records()[i];
       write_record_header(record, body, head);
       const std::uint64_t padding = record.end() - record.offset - head.size() - body.size();
       QUERN_RETURN_IF_ERROR(copy.append(head, report_));
       QUERN_RETURN_IF_ERROR(copy.append(body, report_));
       QUERN_RETURN_IF_ERROR(copy.append(std::span(kZeros).first(static_cast<std::size_t>(padding)), report_));
     }
-    const Vector<std::uint8_t> index = make_index(part.records());
+    const Vector<std::uint8_t> index = make_index(part->records());
     std::array<std::uint8_t, kPartTrailerBytes> trailer{};
     write_part_trailer({index_checksum(index), index.size()}, trailer);
     QUERN_RETURN_IF_ERROR(copy.append(index, report_));
     QUERN_RETURN_IF_ERROR(copy.append(trailer, report_));
     QUERN_RETURN_IF_ERROR(copy.finish(report_));
     if (copy.bytes() != info.bytes || index_checksum(index) != info.index_checksum)
-      return fail(report_, StatusCode::internal, join({part.path(), ": its copy differs from it"}));
+      return fail(report_, StatusCode::internal, join({part->path(), ": its copy differs from it"}));
     out.bytes += copy.bytes();
     return {};
   }
@@ -240,13 +252,13 @@ class Copy {
   Status copy_file(const Manifest& manifest, const String& file_name, std::uint64_t bytes, Copied& out) {
     const String path = join({from_.data_folder(manifest.name.id), "/", file_name});
     auto file = from_.files().open(path);
-    if (!file.ok()) return fail_file(report_, path, "open it", file.status());
+    if (!file.ok()) return of_source(fail_file(report_, path, "open it", file.status()));
     QueuedFile copy(to_.files(), join({to_.tmp_folder(manifest.name.id), "/", file_name}), control_);
     QUERN_RETURN_IF_ERROR(copy.open(report_));
     for (std::uint64_t at = 0; at < bytes;) {
       QUERN_RETURN_IF_ERROR(room_.resize(std::min<std::uint64_t>(storage::kQueueBlock, bytes - at)));
       if (const Status status = read_fully(**file, at, room_.span()); !status.ok())
-        return fail_file(report_, path, "read it", status);
+        return of_source(fail_file(report_, path, "read it", status));
       QUERN_RETURN_IF_ERROR(copy.append(room_.span(), report_));
       at += room_.size();
     }

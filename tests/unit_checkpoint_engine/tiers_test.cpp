@@ -325,6 +325,21 @@ TEST_F(Tiers, DamagedInTheStore_NotCopied_NewestComesFromTheTier) {
   expect_saved(local_, 1);
 }
 
+TEST_F(Tiers, UnreadableInTheStore_LaterOnesAreCopied) {
+  Report report;
+  checkpoint::SaveOptions options;
+  for (const std::uint64_t step : {1, 2}) {
+    options.step = step;
+    ASSERT_TRUE(save_small(local_, options, report).ok()) << report.problem;
+  }
+  ASSERT_TRUE(near_.remove(checkpoint::join({local_.data_folder(local_.list(report)->front().id), "/part-0000"})).ok());
+  const auto engine = open();
+  submit(*engine, 3);
+  EXPECT_TRUE(wait(*engine, 3, SaveLevel::durable));
+  EXPECT_TRUE(close(*engine).ok()) << problem_;
+  EXPECT_EQ(steps_of(shared_), Steps({2, 3}));
+}
+
 TEST_F(Tiers, KeptForOthersInTheStore_KeptForOthersOnTheTier) {
   // 3 needs a tensor of 2, which needs another of 1: 1 goes, 2 is retired.
   constexpr std::uint8_t kValues[3][2] = {{1, 2}, {1, 3}, {4, 3}};
