@@ -18,8 +18,9 @@ struct TierWorker {
   const TierOptions options;
   const Store store;
   storage::TokenBucket bucket;
-  storage::WriteRates rates;  ///< of the tier's thread
-  bool prepared = false;      ///< likewise: its folders are there, and it was measured
+  storage::WriteRates rates;    ///< of the tier's thread
+  bool prepared = false;        ///< likewise: its folders are there, and it was measured
+  Vector<CheckpointName> busy;  ///< likewise: other engines copied them when they were looked at
   std::thread thread;
 
   // Guarded by the core's mutex.

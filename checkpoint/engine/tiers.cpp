@@ -8,8 +8,9 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr double kSecondsToCompare = 1;  // that open() waits for tiers that hang
-constexpr double kSecondsToAnswer = 5;   // that the first save waits for tiers to say what they have
+constexpr double kSecondsToCompare = 1;    // that open() waits for tiers that hang
+constexpr double kSecondsWhileBusy = 0.1;  // between looks at what another engine copies
+constexpr double kSecondsToAnswer = 5;     // that the first save waits for tiers to say what they have
 
 String outcome(std::uint64_t step, std::string_view store, std::string_view tier, std::string_view why) {
   return make_sentence([&] {
@@ -120,12 +121,20 @@ bool Engine::Core::prepare(TierWorker& tier, Report& report) {
   sweep(tier.store, false, {}, report);
   // Under a limit the limit decides, and a probe would only use it up.
   if (tier.options.probe && tier.options.write_rate == 0) {
-    const auto name = tier.store.files().new_name();
+    FileSystem& files = tier.store.files();
+    const auto name = files.new_name();
     if (!name.ok()) return false;
+    // So that nobody sweeps it away.
+    const String locked = tier.store.tmp_lock(*name);
+    const auto lock = files.lock(locked, LockKind::exclusive, false);
+    if (!lock.ok()) {
+      (void)fail_file(report, locked, "lock it", lock.status());
+      return false;
+    }
     const auto turn = [this](std::size_t) { return !drop_.load(); };
     const Status probed = storage::probe_writes(
-        tier.store.files(), join({tier.store.tmp_root(), "/", *name, ".probe"}), [this] { return now(); }, turn,
-        tier.rates, report);
+        files, join({tier.store.tmp_root(), "/", *name, ".probe"}), [this] { return now(); }, turn, tier.rates, report);
+    (void)files.remove(locked);
     if (!probed.ok()) return false;
   }
   tier.prepared = true;
@@ -198,8 +207,15 @@ void Engine::Core::serve(TierWorker& tier) {
   };
   if (!prepare(tier, report)) return give_up(drop_ ? StatusCode::cancelled : StatusCode::io_error);
   if (const Status ordered = check_order(store_, tier.store, report); !ordered.ok()) return give_up(ordered.code());
-  const auto missing = missing_on(store_, {&tier.store, tier.options.every}, report);
+  auto missing = missing_on(store_, {&tier.store, tier.options.every}, report);
   if (!missing.ok()) return give_up(missing.status().code());
+  // Those count as left out once newer ones are there.
+  const auto in_store = store_.list_current(report);
+  if (!in_store.ok()) return give_up(in_store.status().code());
+  for (const CheckpointName& name : std::exchange(tier.busy, {}))
+    if (std::find(in_store->begin(), in_store->end(), name) != in_store->end() &&
+        std::find(missing->begin(), missing->end(), name) == missing->end())
+      missing->push_back(name);
   CopyControl control;
   control.rates = &tier.rates;
   control.turn = [&](std::size_t bytes) {
@@ -215,6 +231,11 @@ void Engine::Core::serve(TierWorker& tier) {
     report.problem.clear();
     const auto copied = copy_checkpoint(store_, tier.store, name, control, report);
     tell_notes();
+    // Another engine brings it.
+    if (!copied.ok() && is_busy(copied.status()) && !drop_) {
+      tier.busy.push_back(name);
+      continue;
+    }
     if (!copied.ok()) {
       const StatusCode code = drop_ ? StatusCode::cancelled : copied.status().code();
       // A damaged checkpoint is its own affair; a tier that is full, or gone, is everybody's.
@@ -255,6 +276,11 @@ void Engine::Core::serve(TierWorker& tier) {
   }
   if (&tier == tiers_.back().get()) choose_evicted(report);
   tell_notes();
+  if (tier.busy.empty()) return;
+  // Whoever waits for it waits for another round, which sees what became of it.
+  Lock lock(mutex_);
+  wait_until(lock, kSecondsWhileBusy, [&] { return drop_.load(); });
+  tier.wake = true;
 }
 
 void Engine::Core::run_tier(TierWorker& tier) {

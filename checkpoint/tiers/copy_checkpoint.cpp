@@ -146,9 +146,11 @@ class Copy {
     QUERN_ASSIGN_OR_RETURN(bool there, is_there(*manifest, damaged));
     if (there) return {};
     const auto lock = files.lock(to_.tmp_lock(name.id), LockKind::exclusive, false);
-    if (!lock.ok() && is_busy(lock.status()))
-      return fail(report_, StatusCode::io_error,
-                  join({to_.root(), ": another process is copying step ", decimal(name.step), "; try again later"}));
+    if (!lock.ok() && is_busy(lock.status())) {
+      report_.problem =
+          join({to_.root(), ": another process is copying step ", decimal(name.step), "; try again later"});
+      return lock.status();
+    }
     if (!lock.ok()) return fail_file(report_, to_.tmp_lock(name.id), "lock it", lock.status());
     const Status status = copy_locked(*manifest, retired, out);
     if (!status.ok()) (void)remove_unfinished(to_, name.id);

@@ -23,6 +23,7 @@ struct Copied {
 /// Copies a checkpoint, and before it what its tensors need of others, unless it is there whole; one that is damaged
 /// there is replaced. Every record is compared with its checksum before it is written, so damage is not copied. The
 /// order is that of a save: parts are written to tmp/ and synced, then the folder is renamed, then the manifest appears.
+/// While somebody else copies the same one, fails with a status that is_busy() knows.
 /// What `from` cannot give is `corrupt` or another code than `io_error`, which is that of the other store.
 /// Fails when the other store is the same folder, or has another checkpoint in the same place of the order. Memory: the largest record, and the
 /// blocks of a queue. Keeps no lock of `from`: what is collected there meanwhile makes the copy fail.

@@ -1,6 +1,10 @@
 // quern checkpoint tiers: where checkpoints are, copies to further folders and back, and room made in the store.
 #include "checkpoint/tiers/tiers.h"
 
+#include <chrono>
+#include <deque>
+#include <thread>
+
 #include <fmt/format.h>
 
 #include "checkpoint/store/collect.h"
@@ -122,11 +126,24 @@ Exit drain(const CheckpointArgs& args, CheckpointWorkspace& work) {
     if (!missing.ok()) {
       failed(missing.status());
     } else {
-      std::size_t done = 0;
-      for (const auto& name : *missing) {
-        progress.update(done++, missing->size());
+      std::deque<ck::CheckpointName> left(missing->begin(), missing->end());
+      std::size_t busy = 0;  // the last so many of those that are left
+      while (!left.empty()) {
+        progress.update(missing->size() - left.size(), missing->size());
+        const ck::CheckpointName name = left.front();
+        left.pop_front();
         report.problem.clear();
         const auto copied = copier.copy(store, tier, name, report);
+        if (!copied.ok() && ck::is_busy(copied.status())) {
+          // Somebody else copies it: the others come first.
+          left.push_back(name);
+          if (++busy < left.size()) continue;
+          if (busy == left.size() && !args.run.quiet)
+            print_note(fmt::format("{}: waits for another process that copies step {}", text(tier.root()), name.step));
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          continue;
+        }
+        busy = 0;
         if (!copied.ok()) {
           failed(copied.status());
           if (copied.status().code() == StatusCode::io_error) break;  // full or gone; a damaged one is its own affair

@@ -340,6 +340,37 @@ TEST_F(Tiers, UnreadableInTheStore_LaterOnesAreCopied) {
   EXPECT_EQ(steps_of(shared_), Steps({2, 3}));
 }
 
+TEST_F(Tiers, CopiedByAnotherEngine_OthersGoOnAndItIsLookedAtAgain) {
+  const ScratchFolder folder;
+  const Store near(checkpoint::system_files(), String(folder.store()));
+  const Store far(checkpoint::system_files(), String(folder.store() + "-tier"));
+  Report report;
+  for (const std::uint64_t step : {1, 2}) {
+    checkpoint::SaveOptions options;
+    options.step = step;
+    ASSERT_TRUE(save_small(near, options, report).ok()) << report.problem;
+  }
+  ASSERT_TRUE(far.make_folders(report).ok()) << report.problem;
+  const auto names = near.list(report);
+  auto lock = far.files().lock(far.tmp_lock(names->front().id), storage::LockKind::exclusive, false);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_TRUE(checkpoint::is_busy(checkpoint::copy_checkpoint(near, far, names->front(), {}, report).status()));
+  EngineOptions options;
+  options.ring_bytes = checkpoint::SegmentRing::kSegmentBytes;
+  TierOptions tier;
+  tier.path = far.root();
+  tier.probe = false;
+  options.tiers.push_back(tier);
+  const auto engine = Engine::open(checkpoint::system_files(), near.root(), options, report);
+  ASSERT_TRUE(engine.ok()) << report.problem;
+  submit(**engine, 3);
+  EXPECT_TRUE(wait(**engine, 3, SaveLevel::durable));
+  EXPECT_EQ(steps_of(far), Steps({2, 3}));
+  lock = Status(StatusCode::internal, "given back");
+  EXPECT_TRUE(close(**engine).ok()) << problem_;
+  EXPECT_EQ(steps_of(far), Steps({1, 2, 3}));
+}
+
 TEST_F(Tiers, KeptForOthersInTheStore_KeptForOthersOnTheTier) {
   // 3 needs a tensor of 2, which needs another of 1: 1 goes, 2 is retired.
   constexpr std::uint8_t kValues[3][2] = {{1, 2}, {1, 3}, {4, 3}};
