@@ -109,8 +109,9 @@ class UringQueue final : public WriteQueue {
     Slot& slot = slots_[at];
     slot.busy = false;
     if (moved >= 0 && static_cast<std::size_t>(moved) == slot.bytes) return {};
-    // A file system may refuse O_DIRECT as late as here.
-    const bool again = moved >= 0 || moved == -EINTR || moved == -EAGAIN || (moved == -EINVAL && direct_);
+    // A file system may refuse O_DIRECT as late as here, and several blocks that were under way at once; or it has no
+    // writes by io_uring.
+    const bool again = moved >= 0 || moved == -EINTR || moved == -EAGAIN || moved == -EINVAL || moved == -EOPNOTSUPP;
     const Status status =
         again ? write_rest(slot, at, static_cast<std::size_t>(std::max(moved, 0))) : io_failure(-moved);
     if (!status.ok() && failure_.ok()) failure_ = status;
