@@ -22,6 +22,11 @@ class LockedFiles final : public storage::FileSystem {
     const std::lock_guard lock(mutex_);
     left_ = operations;
   }
+  /// Does something to the disk while no thread uses it.
+  void change(const std::function<void()>& what) {
+    const std::lock_guard lock(mutex_);
+    what();
+  }
   /// From now on new files wait to be made.
   void hold(bool held) {
     const std::lock_guard lock(hold_mutex_);
