@@ -51,9 +51,6 @@ class FileSystem {
   virtual Result<Vector<String>> list(std::string_view path) = 0;
   /// Whether the name is a symbolic link; false where there is nothing.
   virtual Result<bool> is_link(std::string_view path) = 0;
-  /// What a folder or file has in common with itself under every other path, links followed, and with nothing else; here
-  /// the path as it is written, and this object.
-  virtual Result<String> identity(std::string_view path);
   /// Names made, renamed and removed in a folder survive a power cut once this returns.
   virtual Status sync_folder(std::string_view path) = 0;
   /// Locks a file, which is made when it is missing. Without `wait` fails with EWOULDBLOCK while others hold it.
@@ -62,6 +59,9 @@ class FileSystem {
   virtual Result<String> new_name() = 0;
   /// A new file that is written from start to end; here a plain queue on create(). `depth`: blocks under way, at most.
   virtual Result<std::unique_ptr<WriteQueue>> create_queue(std::string_view path, unsigned depth);
+  /// What a folder or file has in common with itself under every other path, links followed, and with nothing else; here
+  /// the path as it is written, and this object.
+  virtual Result<String> identity(std::string_view path);
 };
 
 /// The operating system's files.

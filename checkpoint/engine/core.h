@@ -127,7 +127,7 @@ class Engine::Core {
   void compare_folders(TierWorker& tier);
   /// Fails when a tier is the store itself.
   Status check_folders(Report& report);
-  void choose_evicted(Report& report);
+  void choose_evicted(TierWorker& tier, Report& report);
   /// A save of the store waits for its tiers now.
   void hand_to_tiers(SaveProgress& progress, std::uint64_t step) noexcept;
   void settle(TierWorker& tier, std::string_view id, StatusCode code, const String& sentence) noexcept;

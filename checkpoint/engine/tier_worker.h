@@ -28,11 +28,12 @@ struct TierWorker {
     std::uint64_t step;
     String id;
   };
-  std::deque<Waiting> waiting;  ///< saves whose level depends on it
-  Vector<String> passed_over;   ///< ids
-  bool wake = true;             ///< there may be something to copy: at first what an earlier process left
-  bool compared = false;        ///< whether it is known if its folder is that of the store
-  bool asked = false;           ///< whether the store knows the newest generation it has, or that it does not answer
+  std::deque<Waiting> waiting;   ///< saves whose level depends on it
+  Vector<CheckpointName> whole;  ///< of the store, what the tier was found to have whole
+  Vector<String> passed_over;    ///< ids
+  bool wake = true;              ///< there may be something to copy: at first what an earlier process left
+  bool compared = false;         ///< whether it is known if its folder is that of the store
+  bool asked = false;            ///< whether the store knows the newest generation it has, or that it does not answer
   TierStats stats;
 };
 

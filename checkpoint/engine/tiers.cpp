@@ -141,12 +141,24 @@ bool Engine::Core::prepare(TierWorker& tier, Report& report) {
   return true;
 }
 
-/// Reads tiers and may take long; the store is changed by evict().
-void Engine::Core::choose_evicted(Report& report) {
+/// Looks at this tier alone, for others may hang, and may take long; the store is changed by evict().
+void Engine::Core::choose_evicted(TierWorker& tier, Report& report) {
   if (options_.keep_local == 0) return;
-  Vector<Tier> tiers;
-  for (const auto& tier : tiers_) tiers.push_back({&tier->store, tier->options.every});
   Report own;
+  auto whole = whole_on(store_, tier.store, options_.keep_local, own);
+  if (!whole.ok()) {
+    report.notes.push_back(join({"nothing is removed from the store: ", own.problem}));
+    return;
+  }
+  std::deque<Vector<CheckpointName>> known;
+  {
+    const Lock lock(mutex_);
+    tier.whole = std::move(*whole);
+    for (const auto& one : tiers_) known.push_back(one->whole);
+  }
+  Vector<Tier> tiers;
+  for (std::size_t i = 0; i < tiers_.size(); ++i)
+    tiers.push_back({&tiers_[i]->store, tiers_[i]->options.every, &known[i]});
   auto names = evictable(store_, tiers, options_.keep_local, own);
   if (!names.ok()) {
     report.notes.push_back(join({"nothing is removed from the store: ", own.problem}));
@@ -274,7 +286,7 @@ void Engine::Core::serve(TierWorker& tier) {
     const Lock lock(mutex_);
     for (const CheckpointName& name : *there) settle(tier, name.id, StatusCode::ok, {});
   }
-  if (&tier == tiers_.back().get()) choose_evicted(report);
+  choose_evicted(tier, report);
   tell_notes();
   if (tier.busy.empty()) return;
   // Whoever waits for it waits for another round, which sees what became of it.

@@ -20,15 +20,30 @@ Status check_order(const Store& first, const Store& tier, Report& report) {
   return {};
 }
 
-Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, Report& report) {
+Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, Report& report, bool thorough) {
   QUERN_ASSIGN_OR_RETURN(const auto names, first.list_current(report));
   QUERN_ASSIGN_OR_RETURN(const auto there, tier.store->list(report));
   Vector<CheckpointName> out;
   const std::uint64_t oldest = there.empty() ? 0 : there.front().generation;
-  for (const CheckpointName& name : names)
-    if (tier.wants(name.step) && name.generation >= oldest &&
-        std::find(there.begin(), there.end(), name) == there.end())
+  const auto is_whole = [&](const CheckpointName& name) {
+    Report unheard;
+    const auto manifest = first.read(name, unheard);
+    return !manifest.ok() || is_whole_on(*tier.store, *manifest);
+  };
+  std::size_t left_out = 0;
+  for (const CheckpointName& name : names) {
+    if (!tier.wants(name.step)) continue;
+    const bool listed = std::find(there.begin(), there.end(), name) != there.end();
+    if (!listed && name.generation < oldest) {
+      ++left_out;
+    } else if (!listed || (thorough && !is_whole(name))) {
       out.push_back(name);
+    }
+  }
+  if (thorough && left_out != 0)
+    report.notes.push_back(join({tier.store->root(), ": ", decimal(left_out),
+                                 " checkpoints were left out, for they are older than all that it has; bring one there "
+                                 "with --step"}));
   return out;
 }
 
@@ -44,10 +59,28 @@ bool is_whole_on(const Store& tier, const Manifest& manifest) {
   });
 }
 
+Result<Vector<CheckpointName>> whole_on(const Store& first, const Store& tier, std::size_t keep, Report& report) {
+  QUERN_RETURN_IF_ERROR(first.check_apart(tier, report));
+  QUERN_ASSIGN_OR_RETURN(const auto names, first.list_current(report));
+  Vector<CheckpointName> out;
+  for (std::size_t i = 0; i + keep < names.size(); ++i) {
+    Report unheard;
+    const auto manifest = first.read(names[i], unheard);
+    if (manifest.ok() && is_whole_on(tier, *manifest)) out.push_back(names[i]);
+  }
+  return out;
+}
+
 Result<Vector<CheckpointName>> evictable(const Store& first, std::span<const Tier> tiers, std::size_t keep,
                                          Report& report) {
   QUERN_ASSIGN_OR_RETURN(const auto names, first.list_current(report));
-  for (const Tier& tier : tiers) QUERN_RETURN_IF_ERROR(first.check_apart(*tier.store, report));
+  for (const Tier& tier : tiers)
+    if (tier.whole == nullptr) QUERN_RETURN_IF_ERROR(first.check_apart(*tier.store, report));
+  const auto has = [](const Tier& tier, const Manifest& manifest) {
+    if (tier.whole == nullptr) return is_whole_on(*tier.store, manifest);
+    return std::any_of(tier.whole->begin(), tier.whole->end(),
+                       [&](const CheckpointName& one) { return is_exactly(one, manifest.name); });
+  };
   Vector<CheckpointName> out;
   // A damaged one does not count: the newest that are whole stay.
   std::size_t kept = 0;
@@ -60,12 +93,11 @@ Result<Vector<CheckpointName>> evictable(const Store& first, std::span<const Tie
     }
     const auto known = manifest.ok() ? manifest : first.read(names[i], own);
     if (!known.ok()) continue;
-    const auto lacks = std::find_if(tiers.begin(), tiers.end(), [&](const Tier& tier) {
-      return tier.wants(names[i].step) && !is_whole_on(*tier.store, *known);
-    });
+    const auto lacks = std::find_if(tiers.begin(), tiers.end(),
+                                    [&](const Tier& tier) { return tier.wants(names[i].step) && !has(tier, *known); });
     // One that no tier wants may have come there as what others need.
     const bool somewhere = lacks == tiers.end() && std::any_of(tiers.begin(), tiers.end(), [&](const Tier& tier) {
-                             return tier.wants(names[i].step) || is_whole_on(*tier.store, *known);
+                             return tier.wants(names[i].step) || has(tier, *known);
                            });
     if (somewhere) {
       out.push_back(names[i]);

@@ -14,6 +14,8 @@ namespace quern::checkpoint {
 struct Tier {
   const Store* store = nullptr;
   std::uint64_t every = 1;  ///< steps that are multiples of it
+  /// For evictable(): what the tier was found to have whole, which is believed; null: it is looked at.
+  const Vector<CheckpointName>* whole = nullptr;
 
   bool wants(std::uint64_t step) const { return step % every == 0; }
 };
@@ -23,12 +25,16 @@ struct Tier {
 Status check_order(const Store& first, const Store& tier, Report& report);
 
 /// Checkpoints of `first` that the tier wants and does not list, in the order they were published; without those older
-/// than the oldest that the tier has, which were collected there.
-Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, Report& report);
+/// than the oldest that the tier has, which were collected there. `thorough`: with those whose copy is not whole, and how
+/// many are left out becomes a note.
+Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, Report& report, bool thorough = false);
 
 /// Whether the tier has the checkpoint, or one of the same place and values, with all that it needs; looks at parts'
 /// sizes and indexes, not at every byte.
 bool is_whole_on(const Store& tier, const Manifest& manifest);
+
+/// Those of `first`, without its newest `keep`, that the tier has whole.
+Result<Vector<CheckpointName>> whole_on(const Store& first, const Store& tier, std::size_t keep, Report& report);
 
 /// Checkpoints of `first` that may go: all but the newest `keep`, where each tier that wants them, and one at least, has
 /// them whole. Those that stay for want of a copy become notes. What no tier wants is the business of collect().

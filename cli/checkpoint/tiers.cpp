@@ -122,7 +122,7 @@ Exit drain(const CheckpointArgs& args, CheckpointWorkspace& work) {
     if (status.ok()) status = ck::check_order(store, tier, report);
     const auto missing = !status.ok()      ? Result<Vector<ck::CheckpointName>>(status)
                          : !chosen.empty() ? Result<Vector<ck::CheckpointName>>(chosen)
-                                           : ck::missing_on(store, {&tier, args.every}, report);
+                                           : ck::missing_on(store, {&tier, args.every}, report, true);
     if (!missing.ok()) {
       failed(missing.status());
     } else {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "checkpoint/engine/engine.h"
 #include "checkpoint/engine/segment_ring.h"
@@ -134,7 +136,7 @@ TEST_F(Tiers, FullTier_SaveStaysLocalAndSaysSo_NextOneBringsBoth) {
   const auto engine = open();
   submit(*engine, 1);
   EXPECT_TRUE(wait(*engine, 1, SaveLevel::durable));
-  far_disk_.fail_at(0, FaultKind::disk_full);
+  far_.change([&] { far_disk_.fail_at(0, FaultKind::disk_full); });
   submit(*engine, 2);
   const std::string told = failure(*engine, 2);
   for (const char* const part : {"step 2", "local/run", "shared/run", "No space left"})
@@ -143,7 +145,7 @@ TEST_F(Tiers, FullTier_SaveStaysLocalAndSaysSo_NextOneBringsBoth) {
   expect_saved(local_, 2);
   EXPECT_EQ(steps_of(shared_), Steps({1}));
   EXPECT_FALSE(engine->tier_stats()[0].problem.empty());
-  far_disk_.fail_at(static_cast<std::size_t>(-1), FaultKind::none);
+  far_.change([&] { far_disk_.fail_at(static_cast<std::size_t>(-1), FaultKind::none); });
   submit(*engine, 3);
   EXPECT_TRUE(wait(*engine, 3, SaveLevel::durable));
   EXPECT_TRUE(engine->tier_stats()[0].problem.empty());
@@ -229,6 +231,30 @@ TEST_F(Tiers, KeepLocal_RemovedOnceOnTheTier_NeverBefore) {
   EXPECT_TRUE(close(*engine).ok()) << problem_;
   EXPECT_EQ(steps_of(local_), Steps({4, 5}));
   EXPECT_EQ(steps_of(shared_), Steps({1, 2, 3, 4, 5}));
+}
+
+TEST_F(Tiers, KeepLocal_LastTierHangs_WhatItDoesNotWantIsRemoved) {
+  EngineOptions options;
+  options.keep_local = 1;
+  TierOptions nearer, last;
+  nearer.path = "other/run";
+  nearer.probe = false;
+  options.tiers.push_back(nearer);
+  last.every = 2;
+  const auto engine = open(options, last);
+  submit(*engine, 1);
+  EXPECT_TRUE(wait(*engine, 1, SaveLevel::durable));
+  far_.hold(true);
+  submit(*engine, 2);
+  EXPECT_TRUE(wait(*engine, 2, SaveLevel::local));
+  submit(*engine, 3);
+  EXPECT_TRUE(wait(*engine, 3, SaveLevel::durable));
+  for (int i = 0; i < 1000 && steps_of(local_) != Steps({2, 3}); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(steps_of(local_), Steps({2, 3}));
+  far_.hold(false);
+  EXPECT_TRUE(close(*engine).ok()) << problem_;
+  EXPECT_EQ(steps_of(local_), Steps({3}));
 }
 
 TEST_F(Tiers, Evictable_WhatNoTierHasOrWasReplaced_Stays) {
