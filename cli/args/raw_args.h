@@ -68,6 +68,10 @@ void define_lidar_history(CLI::App& verb, RawArgs& raw);
 void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out);
 void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, LidarArgs& out);
 
+/// The arguments of quern model and quern train; throw CliError.
+void read_model_verb(const RawArgs& raw, ModelArgs& out);
+void read_train(const RawArgs& raw, TrainArgs& out);
+
 /// A completion script for the shell `raw.what`, bash, zsh or fish, made from the program's own definition.
 std::string completion_script(const CLI::App& program, const RawArgs& raw);
 

@@ -1,0 +1,84 @@
+// The arguments of quern model and quern train.
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "cli/args/exit_codes.h"
+#include "cli/args/raw_args.h"
+#include "cli/args/values.h"
+
+namespace quern::cli {
+namespace {
+
+/// The trainer reads its numbers itself.
+void read_training_data(const RawArgs& raw, TrainArgs& out) {
+  const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.experts.empty() ||
+                                !raw.without.empty() || !raw.rows.empty() || !raw.test.empty() || raw.families;
+  if (asks_for_quality)
+    fail(Exit::usage, "train autoencoder: takes --data; --runs, --epochs and their like are of train quality");
+  if (raw.training.data.empty()) fail(Exit::usage, "train autoencoder: name the arrays with --data FILE...");
+  if (raw.output.empty()) fail(Exit::usage, "train autoencoder: name the model with -o MODEL");
+  out.autoencoder = true;
+  out.training = raw.training;
+  const std::pair<const char*, const char*> profiles[] = {
+      {"linear", "0"}, {"tiny", "8"}, {"slim", "16"}, {"paper", "32"}};
+  if (!out.training.profile.empty()) {
+    const auto* const found = std::find_if(std::begin(profiles), std::end(profiles),
+                                           [&](const auto& p) { return p.first == out.training.profile; });
+    if (found == std::end(profiles))
+      fail(Exit::usage, fmt::format("--profile {}: use tiny, slim, paper or linear", out.training.profile));
+    out.training.profile = found->second;
+  }
+  out.output = raw.output;
+  if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
+  out.force = raw.force;
+}
+
+}  // namespace
+
+void read_model_verb(const RawArgs& raw, ModelArgs& out) {
+  const std::pair<const char*, ModelWork> works[] = {
+      {"info", ModelWork::info}, {"verify", ModelWork::verify}, {"list", ModelWork::list}, {"strip", ModelWork::strip}};
+  const auto* work =
+      std::find_if(std::begin(works), std::end(works), [&](const auto& w) { return w.first == raw.what; });
+  if (work == std::end(works)) fail(Exit::usage, fmt::format("model {}: use info, verify, list or strip", raw.what));
+  out.work = work->second;
+  if (raw.files.size() > 1) fail(Exit::usage, "model: one file at a time");
+  if (!raw.files.empty()) out.file = raw.files.front();
+  const bool strips = out.work == ModelWork::strip;
+  if (strips && (out.file.empty() || raw.output.empty()))
+    fail(Exit::usage, "model strip: name both files, as in quern model strip FILE -o OUT");
+  if (!strips && !raw.output.empty())
+    fail(Exit::usage, fmt::format("model {}: writes no file; leave -o out", raw.what));
+  out.output = raw.output;
+  out.force = raw.force;
+  out.json = raw.json;
+}
+
+void read_train(const RawArgs& raw, TrainArgs& out) {
+  if (raw.what == "autoencoder") return read_training_data(raw, out);
+  if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality or autoencoder", raw.what));
+  if (!raw.training.data.empty()) fail(Exit::usage, "train quality: takes --runs FILE; --data is of train autoencoder");
+  if (raw.runs.empty()) fail(Exit::usage, "train quality: name the runs with --runs FILE");
+  if (raw.output.empty() && !raw.families && raw.test.empty())
+    fail(Exit::usage, "train quality: name the model with -o MODEL");
+  out.runs = raw.runs;
+  out.output = raw.output;
+  if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
+  if (!raw.epochs.empty()) out.epochs = std::to_string(parse_count(raw.epochs, "--epochs", 1000000));
+  if (!raw.experts.empty()) {
+    const std::uint64_t experts = parse_count(raw.experts, "--experts", 16);
+    if (experts == 0) fail(Exit::usage, "--experts 0: use 1 to 16");
+    out.experts = std::to_string(experts);
+  }
+  if (!raw.without.empty() && raw.without != "levels" && raw.without != "hidden")
+    fail(Exit::usage, fmt::format("--without {}: use levels or hidden", raw.without));
+  out.without = raw.without;
+  out.rows = raw.rows;
+  out.test = raw.test;
+  out.families = raw.families;
+  out.force = raw.force;
+}
+
+}  // namespace quern::cli
