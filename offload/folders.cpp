@@ -30,9 +30,8 @@ Status Folder::take(storage::Report& report) {
 Status Folder::check_turn_file(std::string_view turn_file, storage::Report& report) const {
   if (turn_file.empty()) return {};
   const String lock = file("lock");
-  const auto same = files_.same_file(turn_file, lock);
-  if (!same.ok()) return storage::fail_file(report, turn_file, "look at it", same.status());
-  if (!*same) return {};
+  const auto turn = files_.identity(turn_file), own = files_.identity(lock);
+  if (!turn.ok() || !own.ok() || *turn != *own) return {};  // what is not there yet is another file
   return storage::fail(report, StatusCode::invalid_argument,
                        storage::join({turn_file, ": this turn file is the lock of the folder ", path(),
                                       ". Name a file that lies in no folder of a state"}));

@@ -62,9 +62,6 @@ class LockedFiles final : public storage::FileSystem {
   Result<bool> is_link(std::string_view path) override {
     return call([&] { return files_.is_link(path); });
   }
-  Result<bool> same_file(std::string_view one, std::string_view other) override {
-    return call([&] { return files_.same_file(one, other); });
-  }
   Status sync_folder(std::string_view path) override {
     return call([&] { return files_.sync_folder(path); });
   }
