@@ -30,7 +30,7 @@ class Estimates(unittest.TestCase):
         found, = quern.estimate(values, [quern.Bound("abs", 0.01)], codecs=["stencil"])
         self.assertEqual(found.ratio, values.nbytes / len(quern.compress(values, abs=0.01, codec="stencil")))
         self.assertEqual(found.sampled, 1)
-        self.assertEqual({each.codec for each in quern.estimate(values, [1e-2])}, {"lorenzo", "stencil"})
+        self.assertEqual({each.codec for each in quern.estimate(values, [1e-2])}, {"lorenzo", "interp", "stencil"})
 
     def test_only_the_blocks_are_read(self):
         class Lazy:

@@ -38,8 +38,8 @@ def estimate(array: Any, bounds: Sequence[float | Bound] = (1e-2, 1e-3, 1e-4), *
 
     Compresses at most `sample` evenly placed blocks of 2^15 elements. array: NumPy, HDF5 dataset, zarr array or File; of lazy
     ones only the blocks are read. bounds: numbers are relative to the range of the blocks; Bound("abs", 0.1) and other kinds
-    as they are. codecs: names; None, all but `lossless`, which has no bound. Small arrays are compressed whole, and the
-    numbers are then exact but for what `estimated` says. `quern estimate` does the same by a trained model, with intervals.
+    as they are. codecs: names; None, all but `lossless`, which has no bound, and `autoencoder`, which wants a model. Small
+    arrays are compressed whole, and the numbers are then exact but for what `estimated` says. `quern estimate` does the same by a trained model, with intervals.
 
     Ratios of large smooth arrays come out too low by what neighbours outside of a block would tell. O(sample)."""
     if not isinstance(sample, int) or sample < 1:
@@ -48,7 +48,8 @@ def estimate(array: Any, bounds: Sequence[float | Bound] = (1e-2, 1e-3, 1e-4), *
     blocks = list(_blocks(array, sample))
     size = math.prod(array.shape)
     taken = sum(block.size for block in blocks)
-    names = [name for name in (codecs or codec_names().values()) if codecs is not None or name not in ("stored", "lossless")]
+    left_out = ("stored", "lossless", "autoencoder")
+    names = [name for name in (codecs or codec_names().values()) if codecs is not None or name not in left_out]
     found = []
     for each in bounds:
         asked = each if isinstance(each, Bound) else Bound("rel", float(each))
