@@ -70,52 +70,29 @@ target_link_libraries(quern_static INTERFACE
   $<$<NOT:$<LINK_LANGUAGE:CXX>>:stdc++> m)
 target_include_directories(quern_static INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
 
-# libquern-lidar.so: drives behind <quern/lidar.h>, whole in itself (docs/adr/028-drives.md).
-target_compile_options(quern_lidar_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
-set(map ${PROJECT_SOURCE_DIR}/lidar/capi/libquern-lidar.map)
-add_library(quern_lidar_shared SHARED $<TARGET_OBJECTS:quern_lidar_capi>)
-set_target_properties(quern_lidar_shared PROPERTIES
-  OUTPUT_NAME quern-lidar EXPORT_NAME lidar LINKER_LANGUAGE CXX
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
-  LINK_DEPENDS ${map})
-target_link_options(quern_lidar_shared PRIVATE
-  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
-target_link_libraries(quern_lidar_shared PRIVATE quern_lidar)
-target_include_directories(quern_lidar_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lidar/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
+# quern_library_of(NAME LIBRARIES...): libquern-NAME.so, the C interface in NAME/capi, whole in itself. Archives, of
+# which the linker takes the objects that are needed.
+function(quern_library_of name)
+  target_compile_options(quern_${name}_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  set(map ${PROJECT_SOURCE_DIR}/${name}/capi/libquern-${name}.map)
+  add_library(quern_${name}_shared SHARED $<TARGET_OBJECTS:quern_${name}_capi>)
+  set_target_properties(quern_${name}_shared PROPERTIES
+    OUTPUT_NAME quern-${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    LINK_DEPENDS ${map})
+  target_link_options(quern_${name}_shared PRIVATE
+    LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
+  target_link_libraries(quern_${name}_shared PRIVATE ${ARGN})
+  target_include_directories(quern_${name}_shared INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${name}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
+endfunction()
 
-# libquern-offload.so: optimizer state behind <quern/offload.h>, whole in itself.
-target_compile_options(quern_offload_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
-set(map ${PROJECT_SOURCE_DIR}/offload/capi/libquern-offload.map)
-add_library(quern_offload_shared SHARED $<TARGET_OBJECTS:quern_offload_capi>)
-set_target_properties(quern_offload_shared PROPERTIES
-  OUTPUT_NAME quern-offload EXPORT_NAME offload LINKER_LANGUAGE CXX
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
-  LINK_DEPENDS ${map})
-target_link_options(quern_offload_shared PRIVATE
-  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
-target_link_libraries(quern_offload_shared PRIVATE quern_offload)
-target_include_directories(quern_offload_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/offload/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
-
-# libquern-checkpoint.so: the store behind <quern/checkpoint.h>, whole in itself; whether it is there hangs on the build,
-# which what libquern.so exports must not (docs/adr/012-checkpoint-library.md).
-if(NOT TARGET quern_checkpoint_capi)
-  return()
+# Drives behind <quern/lidar.h> (docs/adr/028-drives.md), optimizer state behind <quern/offload.h>.
+quern_library_of(lidar quern_lidar)
+quern_library_of(offload quern_offload)
+# The store behind <quern/checkpoint.h>: whether it is there hangs on the build, which what libquern.so exports must not
+# (docs/adr/012-checkpoint-library.md).
+if(TARGET quern_checkpoint_capi)
+  quern_library_of(checkpoint quern_checkpoint quern_device_copies)
 endif()
-target_compile_options(quern_checkpoint_capi PRIVATE -g -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
-set(map ${PROJECT_SOURCE_DIR}/checkpoint/capi/libquern-checkpoint.map)
-add_library(quern_checkpoint_shared SHARED $<TARGET_OBJECTS:quern_checkpoint_capi>)
-set_target_properties(quern_checkpoint_shared PROPERTIES
-  OUTPUT_NAME quern-checkpoint EXPORT_NAME checkpoint LINKER_LANGUAGE CXX
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
-  LINK_DEPENDS ${map})
-target_link_options(quern_checkpoint_shared PRIVATE
-  LINKER:--version-script=${map} LINKER:--no-undefined LINKER:--as-needed LINKER:--exclude-libs,ALL)
-# Archives, of which the linker takes the objects that are needed: few of the array codecs' kernels are.
-target_link_libraries(quern_checkpoint_shared PRIVATE quern_checkpoint quern_device_copies)
-target_include_directories(quern_checkpoint_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/checkpoint/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/libcompress/include>)
