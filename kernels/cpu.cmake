@@ -24,7 +24,7 @@ set(integer_subjects
 # Roots that set errno cannot be vectorized.
 set(real_subjects
   tensor/cpu/adam_
-  tensor/cpu/at_rest_
+  tensor/cpu/at_rest/at_rest_
   tensor/cpu/bound_check_
   tensor/cpu/bounds_)
 

@@ -6,7 +6,7 @@
 #include "kernels/network/cpu/products.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/tensor/cpu/adam.h"
-#include "kernels/tensor/cpu/at_rest.h"
+#include "kernels/tensor/cpu/at_rest/at_rest.h"
 #include "kernels/tensor/cpu/bound_check.h"
 #include "kernels/tensor/cpu/bounds.h"
 #include "kernels/tensor/cpu/logs.h"

@@ -17,7 +17,7 @@
 #include <quern/status.h>
 
 #include "codecs/tensor/description.h"
-#include "kernels/tensor/cpu/at_rest.h"
+#include "kernels/tensor/cpu/at_rest/at_rest.h"
 #include "libcompress/core/buffer.h"
 
 namespace quern::codec::tensor {

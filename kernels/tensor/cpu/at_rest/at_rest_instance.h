@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/tensor/cpu/adam_instance.h"
-#include "kernels/tensor/cpu/at_rest.h"
+#include "kernels/tensor/cpu/at_rest/at_rest.h"
 
 namespace quern::kernels {
 

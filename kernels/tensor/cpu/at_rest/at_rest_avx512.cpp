@@ -1,5 +1,5 @@
 // Moments at rest compiled for avx512.
-#include "kernels/tensor/cpu/at_rest_instance.h"
+#include "kernels/tensor/cpu/at_rest/at_rest_instance.h"
 
 namespace quern::kernels {
 
