@@ -11,6 +11,7 @@
 #include "checkpoint/engine/counted_memory.h"
 #include "tests/faults/simulated_disk.h"
 #include "tests/support/instrumented.h"
+#include "tests/unit_offload/offload_folders.h"
 #include "tests/unit_offload/small_training.h"
 
 namespace quern::testing {
@@ -21,39 +22,6 @@ using offload::Optimizer;
 using offload::OptimizerOptions;
 using offload::StepOptions;
 using storage::Report;
-
-/// A folder of its own for each test.
-class Offload : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::temp_directory_path() / ("quern-offload-" + std::to_string(::getpid()) + info->name());
-    std::filesystem::remove_all(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
-  FolderOptions folder(const std::string& name, const std::string& turn = "") const {
-    FolderOptions options;
-    options.path = String((root_ / name).string());
-    if (!turn.empty()) options.turn_file = String((root_ / turn).string());
-    return options;
-  }
-  std::unique_ptr<Optimizer> open(const OptimizerOptions& options) {
-    auto made = Optimizer::open(storage::system_files(), options, report_);
-    EXPECT_TRUE(made.ok()) << report_.problem << made.status().text();
-    return made.ok() ? std::move(made).value() : nullptr;
-  }
-  StatusCode refused(const OptimizerOptions& options) {
-    report_ = {};
-    const auto made = Optimizer::open(storage::system_files(), options, report_);
-    EXPECT_FALSE(made.ok());
-    EXPECT_FALSE(report_.problem.empty() && made.status().text().empty());
-    return made.status().code();
-  }
-
-  std::filesystem::path root_;
-  Report report_;
-};
 
 OffloadState train(SmallTraining& training, Optimizer& optimizer, std::uint64_t steps, Report& report) {
   if (!optimizer.loaded()) {
