@@ -20,7 +20,7 @@ struct TierWorker {
   storage::TokenBucket bucket;
   storage::WriteRates rates;    ///< of the tier's thread
   bool prepared = false;        ///< likewise: its folders are there, and it was measured
-  Vector<CheckpointName> busy;  ///< likewise: other engines copied them when they were looked at
+  Vector<CheckpointName> busy;  ///< likewise: other engines were copying them
   std::thread thread;
 
   // Guarded by the core's mutex.

@@ -9,7 +9,7 @@ namespace quern::checkpoint {
 namespace {
 
 constexpr double kSecondsToCompare = 1;    // that open() waits for tiers that hang
-constexpr double kSecondsWhileBusy = 0.1;  // between looks at what another engine copies
+constexpr double kSecondsWhileBusy = 0.1;  // between checks of what another engine copies
 constexpr double kSecondsToAnswer = 5;     // that the first save waits for tiers to say what they have
 
 String outcome(std::uint64_t step, std::string_view store, std::string_view tier, std::string_view why) {
@@ -89,7 +89,7 @@ void Engine::Core::compare_folders(TierWorker& tier) {
   try {
     apart = store_.check_apart(tier.store, report);
   } catch (const std::exception&) {
-    // Without memory, as where it cannot be looked at: each copy and each removal compares again.
+    // Without memory, as where it cannot be read: each copy and each removal compares again.
   }
   const Lock lock(mutex_);
   tier.compared = true;

@@ -14,7 +14,7 @@ namespace quern::checkpoint {
 struct Tier {
   const Store* store = nullptr;
   std::uint64_t every = 1;  ///< steps that are multiples of it
-  /// For evictable(): what the tier was found to have whole, which is believed; null: it is looked at.
+  /// For evictable(): what the tier was found to have whole, which is believed; null: it is read.
   const Vector<CheckpointName>* whole = nullptr;
 
   bool wants(std::uint64_t step) const { return step % every == 0; }
@@ -29,8 +29,8 @@ Status check_order(const Store& first, const Store& tier, Report& report);
 /// many are left out becomes a note.
 Result<Vector<CheckpointName>> missing_on(const Store& first, const Tier& tier, Report& report, bool thorough = false);
 
-/// Whether the tier has the checkpoint, or one of the same place and values, with all that it needs; looks at parts'
-/// sizes and indexes, not at every byte.
+/// Whether the tier has the checkpoint, or one of the same place and values, with all that it needs; reads parts'
+/// sizes and indexes, not every byte.
 bool is_whole_on(const Store& tier, const Manifest& manifest);
 
 /// Those of `first`, without its newest `keep`, that the tier has whole.

@@ -225,7 +225,7 @@ Exit run_checkpoint_tiers(const CheckpointArgs& args) {
   const auto stores = stores_of(args);
   for (const ck::Store& tier : std::span(stores).subspan(1)) {
     ck::Report own;
-    // One that cannot be looked at is the business of the work.
+    // The work tells of one that cannot be read.
     if (stores.front().check_apart(tier, own).code() == StatusCode::invalid_argument)
       fail(Exit::usage, fmt::format("--tier: {}", text(own.problem)));
   }
