@@ -22,8 +22,8 @@ install(EXPORT quern_shared_targets NAMESPACE quern:: FILE quernTargets.cmake
   DESTINATION ${configdir} COMPONENT development)
 install(EXPORT quern_static_targets NAMESPACE quern:: FILE quernStaticTargets.cmake
   DESTINATION ${configdir} COMPONENT development)
-install(FILES libcompress/include/quern/quern.h libcompress/include/quern/quern.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
+install(FILES libcompress/include/quern/quern.h libcompress/include/quern/quern_estimate.h
+  libcompress/include/quern/quern.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
 
 get_property(fortran_source GLOBAL PROPERTY QUERN_FORTRAN_SOURCE)
 install(FILES ${fortran_source} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/fortran COMPONENT development)

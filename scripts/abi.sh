@@ -10,7 +10,8 @@ usage() {
 usage: scripts/abi.sh [--renew] [--library FILE] [--header FILE] [--abi FILE]
   --renew          write the description anew instead of comparing with it
   --library FILE   the library, with debug information (default: build/release/lib/libquern.so)
-  --header FILE    its header (default: libcompress/include/quern/quern.h); only types declared there count; may be given again
+  --header FILE    its header (default: quern.h and quern_estimate.h of libcompress/include/quern); only types declared
+                   there count; may be given again
   --abi FILE       the description (default: libcompress/capi/abi/libquern-MAJOR.MINOR.abi of the header's version)
 Exit status: 0 compatible or renewed, 1 incompatible, 2 wrong use, 77 abidw and abidiff (abigail-tools) are missing.
 TEXT
@@ -29,7 +30,7 @@ while (($#)); do
   shift
 done
 
-((${#headers[@]})) || headers=("$root/libcompress/include/quern/quern.h")
+((${#headers[@]})) || headers=("$root/libcompress/include/quern/"{quern,quern_estimate}.h)
 header=${headers[0]}
 version_part() { sed -n "s/^#define QUERN_VERSION_$1 //p" "$header"; }
 description=${description:-$root/libcompress/capi/abi/libquern-$(version_part MAJOR).$(version_part MINOR).abi}
@@ -46,7 +47,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Alone in a folder, because what lies beside quern.h is not part of the interface.
+# Alone in a folder, because what lies beside the header is not part of the interface.
 mkdir "$work/headers"
 cp "${headers[@]}" "$work/headers"
 abidw --headers-dir "$work/headers" --drop-private-types --exported-interfaces-only --drop-undefined-syms \

@@ -7,16 +7,17 @@ command -v abidw >/dev/null && command -v abidiff >/dev/null || { echo "SKIP: no
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# library NAME SED-PROGRAM: NAME/quern.h is the header after the program, NAME/libquern.so what it declares.
+# library NAME SED-PROGRAM: NAME/quern/quern.h is the header after the program, NAME/libquern.so what it declares.
 library() {
-  mkdir -p "$work/$1"
-  sed -E "$2" "$root/libcompress/include/quern/quern.h" >"$work/$1/quern.h"
-  if [[ -n $2 ]] && cmp -s "$work/$1/quern.h" "$root/libcompress/include/quern/quern.h"; then
+  mkdir -p "$work/$1/quern"
+  cp "$root/libcompress/include/quern/quern_estimate.h" "$work/$1/quern"
+  sed -E "$2" "$root/libcompress/include/quern/quern.h" >"$work/$1/quern/quern.h"
+  if [[ -n $2 ]] && cmp -s "$work/$1/quern/quern.h" "$root/libcompress/include/quern/quern.h"; then
     echo "$1: the change finds nothing to change in quern.h; adapt this test"
     exit 1
   fi
-  { echo '#include "quern.h"'
-    tr '\n' ' ' <"$work/$1/quern.h" | grep -oE 'QUERN_API [a-z][^;{}]*\);' | sed 's/);$/) { __builtin_trap(); }/'
+  { echo '#include <quern/quern.h>'
+    tr '\n' ' ' <"$work/$1/quern/quern.h" | grep -oE 'QUERN_API [a-z][^;{}]*\);' | sed 's/);$/) { __builtin_trap(); }/'
   } >"$work/$1/functions.c"
   "$CC" -g -shared -fPIC -I"$work/$1" -Wl,-soname,libquern.so.0 "$work/$1/functions.c" -o "$work/$1/libquern.so"
 }
@@ -26,7 +27,7 @@ failed=0
 expect() {
   local status=0
   library "$2" "$3"
-  bash "$root/scripts/abi.sh" --library "$work/$2/libquern.so" --header "$work/$2/quern.h" --abi "$work/base.abi" \
+  bash "$root/scripts/abi.sh" --library "$work/$2/libquern.so" --header "$work/$2/quern/quern.h" --abi "$work/base.abi" \
     >"$work/log" 2>&1 || status=$?
   if ((status != $1)); then
     cat "$work/log"
@@ -36,7 +37,7 @@ expect() {
 }
 
 library base ''
-bash "$root/scripts/abi.sh" --renew --library "$work/base/libquern.so" --header "$work/base/quern.h" --abi "$work/base.abi"
+bash "$root/scripts/abi.sh" --renew --library "$work/base/libquern.so" --header "$work/base/quern/quern.h" --abi "$work/base.abi"
 expect 0 unchanged ''
 expect 0 function_added 's/^QUERN_API size_t quern_codec_count\(void\);/&\nQUERN_API int quern_new(int a);/'
 expect 0 member_at_the_end 's/^\} quern_verdict;/  double later;\n&/'
