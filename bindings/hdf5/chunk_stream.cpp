@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bindings/hdf5/element_type.h"
+#include "bindings/hdf5/models.h"
 #include "bindings/hdf5/problem.h"
 
 namespace quern::hdf5 {
@@ -119,12 +120,15 @@ quern_array make_array(const ChunkLayout& layout, void* elements) {
 
 }  // namespace
 
-Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit) {
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, std::string* model) {
   quern_context_desc limited = desc;
   limited.memory_limit = memory_limit;
   quern_context* context = nullptr;
   check_status(quern_context_create(&limited, &context), nullptr, Trouble::resource, "a context cannot be made");
-  return Context(context);
+  Context made(context);
+  const std::string first = add_models(*context);
+  if (model != nullptr) *model = first;
+  return made;
 }
 
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit) {
@@ -138,8 +142,11 @@ void check_request(const Request& request) { make_params(request, {}); }
 ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc, Use use)
     : layout_(layout),
       exact_(use == Use::again && request.rewriting == Rewriting::exact && request.kind != QUERN_BOUND_LOSSLESS),
-      context_(make_context(desc, 0)),
+      context_(make_context(desc, 0, &model_)),
       params_(make_params(request, layout)) {
+  if (!model_.empty() && codec_name(request.codec_id) == "autoencoder")
+    check_status(quern_params_set(params_.get(), "model", model_.c_str()), nullptr, Trouble::request,
+                 "the model of QUERN_MODELS");
   if (request.rewriting == Rewriting::idempotent) set_idempotent(*params_);
   if (!exact_) return;
   idempotent_ = make_params(request, layout);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <quern/quern.h>
@@ -20,8 +21,9 @@ struct ParamsDeleter {
 using Context = std::unique_ptr<quern_context, ContextDeleter>;
 using Params = std::unique_ptr<quern_params, ParamsDeleter>;
 
-/// `memory_limit` in bytes, 0: none.
-Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit);
+/// With the models of QUERN_MODELS (models.h); `model`, unless NULL, gets the id of the first. `memory_limit` in bytes, 0:
+/// none.
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, std::string* model = nullptr);
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit);
 
 /// Throws Problem(request) for settings that are wrong whatever the dataset.
@@ -50,7 +52,8 @@ class ChunkEncoder {
   bool reproduces(const void* stream, std::uint64_t size, const void* elements);
 
   ChunkLayout layout_;
-  bool exact_;  ///< whatever comes has to come back bit for bit
+  bool exact_;         ///< whatever comes has to come back bit for bit
+  std::string model_;  ///< id of the model that a learned codec encodes with; "" where there is none
   Context context_;
   Params params_;
   Params idempotent_;  ///< where exact_: other ways to try, and room for them

@@ -173,12 +173,13 @@ struct EstimateArgs {
   RunArgs run;
 };
 
-enum class ModelWork { info, verify, list, strip };
+enum class ModelWork { info, verify, list, strip, embed };
 
 struct ModelArgs {
   ModelWork work = ModelWork::info;
   std::string file;    ///< empty: the one that ships; of list a folder
-  std::string output;  ///< strip
+  std::string output;  ///< strip, embed
+  ModelArguments models;
   bool force = false;
   bool json = false;
 };

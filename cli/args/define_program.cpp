@@ -246,15 +246,28 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
 
 void define_models(CLI::App& program, RawArgs& raw) {
   CLI::App& model = *program.add_subcommand(
-      "model", "look at models: of estimates, and of codecs that are trained; make them smaller");
-  model.add_option("WHAT", raw.what, "info, verify, list or strip")->required()->type_name("info|verify|list|strip");
-  model.add_option("FILE", raw.files, "a model file [the one that ships]; list: a folder of them")->type_name("");
-  add_value(model, "-o,--output", raw.output, "OUT", "strip: the new file");
+      "model", "look at models: of estimates, and of codecs that are trained; put them into streams");
+  model.add_option("WHAT", raw.what, "info, verify, list, strip or embed")
+      ->required()
+      ->type_name("info|verify|list|strip|embed");
+  model
+      .add_option(
+          "FILE", raw.files,
+          "a model file [the one that ships]; list: a folder of them; strip: a model or a stream; embed: a stream")
+      ->type_name("");
+  add_value(model, "-o,--output", raw.output, "OUT", "strip, embed: the new file");
+  add_value(model, "--model", raw.model, "FILE", "embed: the model of the stream");
+  add_repeatable(model, "--model-store", raw.model_stores, "DIR",
+                 "embed: a folder of models; strip: the folder that the model of a stream goes to");
   model.add_flag("-f,--force", raw.force, "replace an existing file");
   model.add_flag("--json", raw.json, "one JSON object");
   model.footer(
-      "strip leaves what decoding takes of a model: no encoders, no record. Its id stays the same.\n"
-      "Examples:\n  quern model info\n  quern model verify\n  quern model list\n");
+      "strip leaves what decoding takes of a model: no encoders, no record. Its id stays the same. Of a stream it "
+      "takes\n"
+      "the model out. embed puts the model into a stream, whose chunks stay as they are.\n"
+      "Examples:\n  quern model info\n  quern model verify\n  quern model list\n"
+      "  quern model embed u.qn --model u.qmodel -o whole.qn\n"
+      "  quern model strip whole.qn --model-store models -o small.qn\n");
 
   CLI::App& train = *program.add_subcommand(
       "train", "make a model: of quality from runs of quern bench --sweep, of blocks from arrays");

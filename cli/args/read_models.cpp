@@ -38,20 +38,33 @@ void read_training_data(const RawArgs& raw, TrainArgs& out) {
 }  // namespace
 
 void read_model_verb(const RawArgs& raw, ModelArgs& out) {
-  const std::pair<const char*, ModelWork> works[] = {
-      {"info", ModelWork::info}, {"verify", ModelWork::verify}, {"list", ModelWork::list}, {"strip", ModelWork::strip}};
+  const std::pair<const char*, ModelWork> works[] = {{"info", ModelWork::info},
+                                                     {"verify", ModelWork::verify},
+                                                     {"list", ModelWork::list},
+                                                     {"strip", ModelWork::strip},
+                                                     {"embed", ModelWork::embed}};
   const auto* work =
       std::find_if(std::begin(works), std::end(works), [&](const auto& w) { return w.first == raw.what; });
-  if (work == std::end(works)) fail(Exit::usage, fmt::format("model {}: use info, verify, list or strip", raw.what));
+  if (work == std::end(works))
+    fail(Exit::usage, fmt::format("model {}: use info, verify, list, strip or embed", raw.what));
   out.work = work->second;
   if (raw.files.size() > 1) fail(Exit::usage, "model: one file at a time");
   if (!raw.files.empty()) out.file = raw.files.front();
-  const bool strips = out.work == ModelWork::strip;
-  if (strips && (out.file.empty() || raw.output.empty()))
-    fail(Exit::usage, "model strip: name both files, as in quern model strip FILE -o OUT");
-  if (!strips && !raw.output.empty())
+  const bool writes = out.work == ModelWork::strip || out.work == ModelWork::embed;
+  if (writes && (out.file.empty() || raw.output.empty()))
+    fail(Exit::usage, fmt::format("model {0}: name both files, as in quern model {0} FILE -o OUT", raw.what));
+  if (!writes && !raw.output.empty())
     fail(Exit::usage, fmt::format("model {}: writes no file; leave -o out", raw.what));
   out.output = raw.output;
+  out.models = {raw.model, raw.model_stores};
+  if (out.work == ModelWork::embed && out.models.file.empty() && out.models.stores.empty())
+    fail(Exit::usage, "model embed: name the model with --model FILE, or its folder with --model-store DIR");
+  if (out.work != ModelWork::embed && !out.models.file.empty())
+    fail(Exit::usage, fmt::format("model {}: takes no --model; name the file itself", raw.what));
+  if (!writes && !out.models.stores.empty())
+    fail(Exit::usage, fmt::format("model {}: takes no --model-store; quern model list DIR looks into one", raw.what));
+  if (out.work == ModelWork::strip && out.models.stores.size() > 1)
+    fail(Exit::usage, "model strip: one --model-store, the folder that the model goes to");
   out.force = raw.force;
   out.json = raw.json;
 }

@@ -1,10 +1,12 @@
-// quern model: what model files hold, whether they are whole, and the half that decodes.
+// quern model: what model files hold, whether they are whole, the half that decodes, and models of streams.
 #include <fmt/format.h>
 
 #include "cli/files/byte_streams.h"
 #include "cli/files/safe_file.h"
 #include "cli/messages/file_report.h"
 #include "cli/models/model_files.h"
+#include "cli/models/stream_models.h"
+#include "cli/streams/stream_file.h"
 #include "cli/verbs/verbs.h"
 #include "models/block_model.h"
 #include "models/sha256.h"
@@ -134,6 +136,14 @@ Exit strip(const ModelArgs& args, const models::BlockModel& model) {
 
 Exit run_model(const ModelArgs& args) {
   if (args.work == ModelWork::list && !args.file.empty()) return list_folder(args);
+  if (args.work == ModelWork::embed) return embed_models(args);
+  if (args.work == ModelWork::strip && is_stream_file(args.file)) {
+    if (args.models.stores.empty())
+      fail(Exit::usage, args.file + ": is a stream; name the folder that its model goes to with --model-store DIR");
+    return take_out_models(args);
+  }
+  if (!args.models.stores.empty())
+    fail(Exit::usage, args.file + ": is no stream; leave --model-store out to strip a model file");
   Mapping file;
   std::span<const std::uint8_t> bytes = surrogate::builtin_model();
   if (!args.file.empty()) {

@@ -1,5 +1,6 @@
 // Contexts: who runs, how much memory, what went wrong last.
 #include "libcompress/capi/handles.h"
+#include "libcompress/capi/one_shot.h"
 #include "libcompress/capi/versioned.h"
 
 namespace quern::capi {
@@ -47,6 +48,19 @@ Status make_context(const quern_context_desc* given, quern_context** out) {
   return {};
 }
 
+Status add_model(quern_context& context, const void* file, std::uint64_t bytes, char* id) {
+  if (file == nullptr && bytes != 0) return null_argument("quern_context_add_model: the model is NULL");
+  if (!context.models) context.models.reset(new GivenModels);
+  QUERN_ASSIGN_OR_RETURN(const ModelId found, context.models->list.add(stream_bytes(file, bytes)));
+  if (id == nullptr) return {};
+  for (const std::uint8_t byte : found) {
+    *id++ = "0123456789abcdef"[byte >> 4];
+    *id++ = "0123456789abcdef"[byte & 15];
+  }
+  *id = '\0';
+  return {};
+}
+
 }  // namespace
 }  // namespace quern::capi
 
@@ -56,6 +70,13 @@ quern_status quern_context_create(const quern_context_desc* desc, quern_context*
 }
 
 void quern_context_destroy(quern_context* context) { quern::capi::destroy_handle(context); }
+
+quern_status quern_context_add_model(quern_context* context, const void* file, uint64_t bytes, char* id) {
+  using namespace quern::capi;
+  if (context == nullptr)
+    return guarded(thread_error(), [] { return null_argument("quern_context_add_model: the context is NULL"); });
+  return guarded(context->error, &context->memory, [&] { return add_model(*context, file, bytes, id); });
+}
 
 const char* quern_last_error(const quern_context* context) {
   return context != nullptr ? context->error.c_str() : quern::capi::thread_error().c_str();

@@ -8,11 +8,22 @@
 #include <quern/compress.h>
 #include <quern/device.h>
 #include <quern/execution.h>
+#include <quern/models.h>
 #include <quern/quern.h>
 
 #include "libcompress/capi/barrier.h"
 #include "libcompress/capi/caller_memory.h"
 #include "libcompress/capi/caller_runner.h"
+
+namespace quern::capi {
+
+/// Models that the caller gave, and the codecs that find them.
+struct GivenModels : Allocated {
+  ModelList list;
+  CodecsWithModels codecs{list};
+};
+
+}  // namespace quern::capi
 
 struct quern_context {
   explicit quern_context(const quern_allocator& allocator) noexcept : memory(allocator) {}
@@ -22,6 +33,9 @@ struct quern_context {
   std::optional<quern::capi::CallerRunner> runner;
   std::unique_ptr<quern::Device> device;
   quern::capi::ErrorText error;
+  std::unique_ptr<quern::capi::GivenModels> models;
+
+  const quern::Registry& codecs() const { return models ? models->codecs.registry() : quern::builtin_codecs(); }
 };
 
 struct quern_params {

@@ -22,11 +22,11 @@ static_assert(static_cast<int>(CodecReason::asked_for) == QUERN_REASON_ASKED_FOR
               static_cast<int>(CodecReason::best_quality) == QUERN_REASON_BEST_QUALITY &&
               static_cast<int>(CodecReason::expected_best) == QUERN_REASON_EXPECTED_BEST);
 
-Status level_extents(const void* stream, std::uint64_t size, std::uint32_t level, std::uint32_t* levels,
-                     std::uint64_t* extents) {
+Status level_extents(const quern_context& context, const void* stream, std::uint64_t size, std::uint32_t level,
+                     std::uint32_t* levels, std::uint64_t* extents) {
   if (stream == nullptr && size != 0) return null_argument("quern_level_extents: the stream is NULL");
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
+  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, context.codecs()));
   if (level > info.levels.size())
     return Status(StatusCode::unsupported, "the stream has {0} coarse levels; level {1} was asked for",
                   static_cast<std::int64_t>(info.levels.size()), static_cast<std::int64_t>(level));
@@ -80,7 +80,7 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
   SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
-  QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), options, builtin_codecs(),
+  QUERN_ASSIGN_OR_RETURN(const CompressReport done, compress(input.view(), options, context.codecs(),
                                                              remaining(context.execution, input.copied_bytes()), sink));
   *size = sink.written().size();
   if (report != nullptr) write_struct(make_report(done), report);
@@ -99,7 +99,7 @@ Status decompress_box(quern_context& context, ByteSource& source, const std::uin
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   QUERN_ASSIGN_OR_RETURN(const auto decoder,
-                         Decoder::open(source, builtin_codecs(), remaining(context.execution, output.copied_bytes())));
+                         Decoder::open(source, context.codecs(), remaining(context.execution, output.copied_bytes())));
   QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
   return output.deliver();
 }
@@ -111,7 +111,7 @@ Status decompress_whole(quern_context& context, ByteSource& source, quern_array*
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   QUERN_ASSIGN_OR_RETURN(const DecompressReport done,
-                         decompress(source, output.view(), builtin_codecs(),
+                         decompress(source, output.view(), context.codecs(),
                                     remaining(context.execution, output.copied_bytes()), options));
   if (done.input_bytes != source.size())
     return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
@@ -189,7 +189,7 @@ quern_status quern_level_extents(quern_context* context, const void* stream, uin
                                  uint32_t* levels, uint64_t* extents) {
   if (context == nullptr) return guarded(thread_error(), [] { return null_argument("the context is NULL"); });
   return guarded(context->error, &context->memory,
-                 [&] { return quern::capi::level_extents(stream, size, level, levels, extents); });
+                 [&] { return quern::capi::level_extents(*context, stream, size, level, levels, extents); });
 }
 
 quern_status quern_decompress_level(quern_context* context, const void* stream, uint64_t size, uint32_t level,

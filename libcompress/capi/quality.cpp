@@ -26,10 +26,10 @@ Result<BoundCheck> check_on_host(const quern_context& context, const Layout& lay
   QUERN_RETURN_IF_ERROR(decoded.resize(input.view().bytes()));
   execution.memory_limit -= input.view().bytes();
   MemorySource source(stream);
-  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, builtin_codecs()));
+  QUERN_ASSIGN_OR_RETURN(const StreamInfo info, inspect(source, context.codecs()));
   QUERN_RETURN_IF_ERROR(source.seek(0));
   const MutableArrayView view{decoded.data(), layout.dtype, layout.shape};
-  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, view, builtin_codecs(), execution));
+  QUERN_ASSIGN_OR_RETURN(const DecompressReport done, decompress(source, view, context.codecs(), execution));
   (void)done;
   return check_bound(input.view(), view, info.enforced, {info.fill_bits}, execution);
 }

@@ -59,6 +59,42 @@ class Models(CliTest):
         self.refused(1, "can only decode", "compress", "--rel", "1e-2", "--codec", "autoencoder", "--model", half,
                      self.data)
 
+    def test_a_stream_gets_its_model_and_gives_it_away(self):
+        self.compress("--set", "embed=no")
+        with open(self.stream, "ab") as steps, open(self.stream, "rb") as once:
+            steps.write(once.read())
+        whole, small, store = self.path("whole.qn"), self.path("small.qn"), self.path("kept")
+        other = self.write("other.qmodel", block_models.model(11))
+        self.refused(6, "--model FILE", "model", "embed", self.stream, "--model", other, "-o", whole)
+        self.refused(3, "", "model", "embed", self.stream, "--model", self.data, "-o", whole)
+        self.ok("model", "embed", self.stream, "--model", self.model, "-o", whole)
+        os.rename(self.model, self.path("away"))
+        self.ok("decompress", whole, "-o", self.back)
+        self.refused(1, "--model-store DIR", "model", "strip", whole, "-o", small)
+        os.mkdir(store)
+        self.ok("model", "strip", whole, "--model-store", store, "-o", small)
+        self.assertEqual(len(os.listdir(store)), 1)
+        with open(small, "rb") as a, open(self.stream, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.refused(6, "--model FILE", "decompress", small, "-o", self.back, "-f")
+        self.ok("decompress", small, "-o", self.path("same"), "--model-store", store)
+        with open(self.back, "rb") as a, open(self.path("same"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        # Again: what is there already stays, and a stream without its model cannot give it.
+        self.ok("model", "embed", whole, "--model-store", store, "-o", self.path("twice.qn"))
+        with open(whole, "rb") as a, open(self.path("twice.qn"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.refused(6, "does not hold", "model", "strip", small, "--model-store", store, "-o", self.path("no.qn"))
+        with open(whole, "rb") as file:
+            damaged = bytearray(file.read())
+        damaged[-3000] ^= 1
+        self.refused(3, "damaged", "model", "strip", self.write("bad.qn", bytes(damaged)), "--model-store", store, "-o",
+                     self.path("no.qn"))
+        self.assertFalse(os.path.exists(self.path("no.qn")))
+        plain = self.path("plain.qn")
+        self.ok("compress", "--rel", "1e-2", self.data, "-o", plain)
+        self.refused(3, "uses no model", "model", "embed", plain, "--model-store", store, "-o", self.path("no.qn"))
+
     def test_models_that_are_wrong_are_refused(self):
         with open(self.model, "rb") as f:
             whole = f.read()

@@ -29,6 +29,7 @@ from ._errors import (
 from ._estimates import Estimate, estimate
 from ._file import File, save
 from ._file import open_file as open
+from ._models import add_model
 from ._tensors import TypedArray
 from .core import (
     Precision,
@@ -47,7 +48,7 @@ from .core import (
 
 __all__ = ["Bound", "BoundNotMet", "Cancelled", "CorruptStream", "DeviceError", "Error", "Estimate", "File", "InvalidArgument",
            "LibraryNotFound", "OutOfMemory", "Precision", "Quality", "Report", "StreamInfo", "TypedArray", "Unsupported", "Verdict",
-           "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "estimate", "info", "open",
+           "add_model", "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "estimate", "info", "open",
            "precision", "save", "verify"]
 __version__ = "0.1.0"
 

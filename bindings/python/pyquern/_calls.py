@@ -18,14 +18,29 @@ from ._capi import library
 
 #: Called as progress(done, total), in elements, between parts of long work; False cancels it.
 ProgressFunction = Callable[[int, int], object]
-#: (threads, memory limit, runs on, device, with progress)
-_ContextKey = tuple[int, int, int, int, bool]
+#: (threads, memory limit, runs on, device, with progress, models)
+_ContextKey = tuple[int, int, int, int, bool, int]
 #: (bound kind, value, ((key, value), ...), (dtype, (elements, ...)), metadata)
 ParamsKey = tuple[int, float, tuple[tuple[str, str], ...], int, tuple[bytes, ...], bytes]
 
 _MOST_CONTEXTS, _MOST_PARAMS = 8, 16
 #: Ctrl-C is looked for in calls on at least as many bytes; shorter ones end before anybody can tell.
 _LONG = 1 << 20
+#: Model files that every context of this process is made with. It only grows, so that its length tells older contexts.
+_models: tuple[bytes, ...] = ()
+_models_lock = threading.Lock()
+
+
+def add_model_file(file: bytes) -> str:
+    """Gives the bytes of a model file to contexts that are made from now on; calls that run finish without. Its id."""
+    with use_context(1, None) as context:
+        found = ctypes.create_string_buffer(_capi.MODEL_ID_SIZE)
+        context.run(library().context_add_model, file, len(file), found)
+    global _models
+    with _models_lock:
+        if file not in _models:
+            _models = (*_models, file)
+    return found.value.decode()
 
 
 class Context:
@@ -35,13 +50,15 @@ class Context:
         self.key = key
         self.problem: BaseException | None = None
         self.function: ProgressFunction | None = None
-        threads, limit, runs_on, device, with_progress = key
+        threads, limit, runs_on, device, with_progress, _ = key
         self._callback = _capi.Progress(self._progress) if with_progress else _capi.Progress()
         desc = _capi.ContextDesc(struct_size=ctypes.sizeof(_capi.ContextDesc), threads=threads, memory_limit=limit,
                                  runs_on=runs_on, device=device, progress=self._callback)
         self.handle = ctypes.c_void_p()
         lib = library()
         lib.check(lib.context_create(byref(desc), byref(self.handle)))
+        for file in _models:
+            lib.check(lib.context_add_model(self.handle, file, len(file), None), self.handle)
 
     def _progress(self, _user: Any, done: int, total: int) -> int:
         if self.problem is not None:
@@ -136,7 +153,7 @@ class use_context:
             raise ValueError(f"memory_limit is {memory_limit!r}: give bytes, or None for no limit")
         interruptible = nbytes >= _LONG and _in_main_thread()
         self._progress = progress
-        self._key = (threads, memory_limit or 0, *device, progress is not None or interruptible)
+        self._key = (threads, memory_limit or 0, *device, progress is not None or interruptible, len(_models))
 
     def __enter__(self) -> Context:
         self._own = _handles()

@@ -11,9 +11,10 @@ from ._errors import LibraryNotFound, error_of
 from ._loader import load
 
 #: QUERN_ABI_VERSION of the header this file mirrors.
-ABI_VERSION = 5
+ABI_VERSION = 6
 MAX_RANK = 8
 MAX_FILLS = 255
+MODEL_ID_SIZE = 33
 HOST, CUDA = 0, 1
 CANCELLED, BOUND_NOT_MET, TRUNCATED = 63, 5, 21
 
@@ -86,6 +87,7 @@ STRUCTS: dict[str, type[Structure]] = {
 
 _FUNCTIONS: dict[str, list[Any]] = {
     "context_create": [POINTER(ContextDesc), POINTER(c_void_p)],
+    "context_add_model": [c_void_p, c_void_p, c_uint64, c_char_p],
     "codec_get": [c_size_t, POINTER(CodecInfo)],
     "params_create": [POINTER(c_void_p)],
     "params_set_bound": [c_void_p, c_int32, c_double],

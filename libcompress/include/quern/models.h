@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include <quern/codec.h>
 #include <quern/memory.h>
 #include <quern/status.h>
+#include <quern/stream_io.h>
 
 namespace quern {
 
@@ -22,6 +24,33 @@ class ModelSource {
   /// checked: another model is refused.
   virtual Result<Vector<std::uint8_t>> find(const ModelId& id) const = 0;
 };
+
+/// Models in memory. Models are added before, not while, others look for them.
+class ModelList final : public ModelSource {
+ public:
+  /// Copies a model file into the current memory. Its id, also where the list has that model already: then the file that
+  /// can encode is kept. Fails as reading of model files does: bad_magic, unsupported_version, unsupported (a model of
+  /// another kind), checksum_mismatch, truncated, corrupt. O(bytes).
+  Result<ModelId> add(std::span<const std::uint8_t> file);
+  Result<Vector<std::uint8_t>> find(const ModelId& id) const override;
+
+ private:
+  struct Entry {
+    ModelId id;
+    bool can_encode = false;
+    Vector<std::uint8_t> file;
+  };
+  Vector<Entry> entries_;
+};
+
+/// Writes a stream of a learned codec anew with what decoding takes of its model inside: nobody needs the model's file
+/// then. `stream`: one whole stream; one that holds its model already is copied. The chunks keep their bytes; every
+/// segment is checked. Fails with missing_model, with unsupported where the stream uses no model or the model has more
+/// than 512 KiB, and as decoders do where the stream is damaged. O(bytes).
+Status embed_model(std::span<const std::uint8_t> stream, const ModelSource& models, ByteSink& out);
+/// The other way round: writes the stream without the model, by whose id readers will look for it, and returns the
+/// model's file, which must be kept. A stream that does not hold its model fails with missing_model.
+Result<Vector<std::uint8_t>> take_out_model(std::span<const std::uint8_t> stream, ByteSink& out);
 
 /// The codecs of builtin_codecs(), whose learned ones find models that are not embedded in a stream, and those that
 /// settings name, in a source. Does not own the source, which outlives it.

@@ -73,7 +73,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 5
+#define QUERN_ABI_VERSION 6
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -169,6 +169,13 @@ typedef struct quern_context_desc {
 /** `desc` may be NULL: one thread, no limit. `*context` is NULL on failure. */
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
 QUERN_API void quern_context_destroy(quern_context* context);
+/** Copies the bytes of a model file (.qmodel, docs/format-model.md) of a learned codec into the context, whose calls find
+ *  it from then on: by the setting model=<id> when compressing with codec=autoencoder, and for streams that name a model
+ *  outside of them. `id` (may be NULL) has room for QUERN_MODEL_ID_SIZE characters and gets the model's id as text. A
+ *  model that is there already is not added again. Fails with QUERN_ERROR_BAD_MAGIC or _UNSUPPORTED for other files,
+ *  with QUERN_ERROR_UNSUPPORTED_VERSION, _CHECKSUM_MISMATCH, _TRUNCATED or _CORRUPT for newer and for damaged ones. */
+#define QUERN_MODEL_ID_SIZE 33
+QUERN_API quern_status quern_context_add_model(quern_context* context, const void* file, uint64_t bytes, char* id);
 /** What went wrong in the last call on this context that failed, else ""; with NULL, in the last call of this thread
  * that failed and had no context. Valid until the next call on it. */
 QUERN_API const char* quern_last_error(const quern_context* context);
