@@ -85,6 +85,13 @@ AROUND = {
         "quern_context_create(NULL, &context); quern_params_create(&params);\n"
         "quern_array_init(&field, QUERN_F32, 3, shape, values);\n"
         "%s\nquern_params_destroy(params); quern_context_destroy(context); return 0; }\n",
+    ("docs/learned.md", 0):
+        "#include <quern/quern.h>\n"
+        "void example(const void* model_file, uint64_t model_bytes);\n"
+        "void example(const void* model_file, uint64_t model_bytes) {\n"
+        "quern_context* context; quern_params* params; char id[QUERN_MODEL_ID_SIZE];\n"
+        "quern_context_create(NULL, &context); quern_params_create(&params);\n"
+        "%s\nquern_params_destroy(params); quern_context_destroy(context); }\nint main(void) { return 0; }\n",
     ("docs/hdf5.md", 0):
         "#include <netcdf.h>\n#include <netcdf_filter.h>\n#include <quern/hdf5.h>\n"
         "void example(hid_t dcpl, int file, int variable);\n"
