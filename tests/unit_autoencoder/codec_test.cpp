@@ -136,6 +136,45 @@ TEST(Autoencoder, EmbeddedModel_IsAllThatADecoderNeeds) {
   EXPECT_EQ(back.bytes, other.bytes);
 }
 
+TEST(Autoencoder, ModelPutIntoAStreamAndTakenOut_LeavesItAsItWas) {
+  const Models models;
+  for (const Shape& shape : {shape_of({128, 160}), shape_of({3, 700, 900}), shape_of({0, 16})}) {
+    const OwnedArray array = waves(DType::f32, shape);
+    const auto outside = stream_of(array, {{"model", models.squares}, {"embed", "no"}}, models.registry());
+    Vector<std::uint8_t> inside, again;
+    VectorSink into(inside), out(again);
+    ASSERT_EQ(embed_model(outside, models.source, into).code(), StatusCode::ok) << shape.text();
+    if (shape.elems() != 0) {
+      EXPECT_EQ(inside, stream_of(array, {{"model", models.squares}, {"embed", "yes"}}, models.registry()));
+    }
+    OwnedArray back = array, other = array;
+    ASSERT_EQ(decoded(inside, builtin_codecs(), back), StatusCode::ok);
+    ASSERT_EQ(decoded(outside, models.registry(), other), StatusCode::ok);
+    EXPECT_EQ(back.bytes, other.bytes);
+    const auto file = take_out_model(inside, out);
+    ASSERT_TRUE(file.ok()) << file.status().text();
+    EXPECT_EQ(again, outside);
+    ModelList kept;
+    ASSERT_TRUE(kept.add(*file).ok());
+    const CodecsWithModels codecs(kept);
+    EXPECT_EQ(decoded(again, codecs.registry(), back), StatusCode::ok);
+  }
+}
+
+TEST(Autoencoder, ModelPutIntoADamagedStream_IsRefused) {
+  const Models models;
+  const OwnedArray array = waves(DType::f32, shape_of({50, 70}));
+  const auto stream = stream_of(array, {{"model", models.squares}, {"embed", "no"}}, models.registry());
+  for (std::size_t i = 0; i < stream.size(); ++i) {
+    auto damaged = stream;
+    damaged[i] ^= 1;
+    Vector<std::uint8_t> out;
+    VectorSink sink(out);
+    ASSERT_FALSE(embed_model(damaged, models.source, sink).ok()) << i;
+    ASSERT_FALSE(embed_model(std::span(stream).first(i), models.source, sink).ok()) << i;
+  }
+}
+
 TEST(Autoencoder, ModelThatIsMissing_IsSaidAndNoOtherIsTaken) {
   Models models;
   const OwnedArray array = waves(DType::f32, shape_of({128, 160}));
