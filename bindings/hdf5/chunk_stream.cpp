@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "bindings/hdf5/element_type.h"
 #include "bindings/hdf5/models.h"
@@ -144,9 +145,11 @@ ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, co
       exact_(use == Use::again && request.rewriting == Rewriting::exact && request.kind != QUERN_BOUND_LOSSLESS),
       context_(make_context(desc, 0, &model_)),
       params_(make_params(request, layout)) {
-  if (!model_.empty() && codec_name(request.codec_id) == "autoencoder")
-    check_status(quern_params_set(params_.get(), "model", model_.c_str()), nullptr, Trouble::request,
-                 "the model of QUERN_MODELS");
+  if (!model_.empty() && codec_name(request.codec_id) == "autoencoder") {
+    // Outside of the chunks, which share it.
+    for (const auto& [key, value] : {std::pair("model", model_.c_str()), std::pair("embed", "no")})
+      check_status(quern_params_set(params_.get(), key, value), nullptr, Trouble::request, "the model of QUERN_MODELS");
+  }
   if (request.rewriting == Rewriting::idempotent) set_idempotent(*params_);
   if (!exact_) return;
   idempotent_ = make_params(request, layout);
@@ -161,12 +164,14 @@ void ChunkEncoder::check() {
   if (max_stream_bytes() > kMaxChunkBytes)
     throw Problem(Trouble::dataset, "a chunk of " + layout_.text() + " has " + std::to_string(layout_.bytes()) +
                                         " bytes; HDF5 takes less than 4 GiB: choose smaller chunks");
-  // One element through the library itself: it knows best which codec and bound go with which type.
-  const std::uint64_t one = 1;
+  // One element through the library itself: it knows best which codec and bound go with which type and how many axes.
+  std::array<std::uint64_t, QUERN_MAX_RANK> ones;
+  ones.fill(1);
   std::array<std::uint8_t, 8> element{};
   std::array<std::uint8_t, 1024> stream{};
   quern_array array;
-  check_status(quern_array_init(&array, layout_.dtype, 1, &one, element.data()), nullptr, Trouble::request, "the type");
+  check_status(quern_array_init(&array, layout_.dtype, layout_.rank, ones.data(), element.data()), nullptr,
+               Trouble::request, "the type");
   std::uint64_t size = 0;
   const quern_status status =
       quern_compress(context_.get(), params_.get(), &array, stream.data(), stream.size(), &size, nullptr);

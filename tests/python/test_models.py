@@ -19,7 +19,7 @@ class Models(unittest.TestCase):
             path = os.path.join(folder, "m.qmodel")
             with open(path, "wb") as file:
                 file.write(block_models.model(7))
-            with self.assertRaises(quern.Unsupported) as caught:
+            with self.assertRaises(quern.Error) as caught:
                 quern.compress(values, rel=5e-2, codec="autoencoder", settings={"model": "0" * 32, "embed": "no"})
             self.assertEqual(caught.exception.name, "missing_model")
             model = quern.add_model(path)

@@ -138,15 +138,13 @@ TEST(Autoencoder, EmbeddedModel_IsAllThatADecoderNeeds) {
 
 TEST(Autoencoder, ModelPutIntoAStreamAndTakenOut_LeavesItAsItWas) {
   const Models models;
-  for (const Shape& shape : {shape_of({128, 160}), shape_of({3, 700, 900}), shape_of({0, 16})}) {
+  for (const Shape& shape : {shape_of({128, 160}), shape_of({2, 300, 500})}) {
     const OwnedArray array = waves(DType::f32, shape);
     const auto outside = stream_of(array, {{"model", models.squares}, {"embed", "no"}}, models.registry());
     Vector<std::uint8_t> inside, again;
     VectorSink into(inside), out(again);
     ASSERT_EQ(embed_model(outside, models.source, into).code(), StatusCode::ok) << shape.text();
-    if (shape.elems() != 0) {
-      EXPECT_EQ(inside, stream_of(array, {{"model", models.squares}, {"embed", "yes"}}, models.registry()));
-    }
+    EXPECT_EQ(inside, stream_of(array, {{"model", models.squares}, {"embed", "yes"}}, models.registry()));
     OwnedArray back = array, other = array;
     ASSERT_EQ(decoded(inside, builtin_codecs(), back), StatusCode::ok);
     ASSERT_EQ(decoded(outside, models.registry(), other), StatusCode::ok);
