@@ -23,4 +23,10 @@ struct JobTask {
   const std::uint8_t* special = nullptr;
 };
 
+/// An element stored bit for bit, by its number in C order.
+struct JobException {
+  std::uint64_t bits = 0;
+  std::uint32_t index = 0;
+};
+
 }  // namespace quern::kernels

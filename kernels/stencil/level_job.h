@@ -8,7 +8,7 @@
 
 #include "kernels/common/element_type.h"
 #include "kernels/entropy/context_bin.h"
-#include "kernels/entropy/token_distribution.h"
+#include "kernels/entropy/job_streams.h"
 #include "kernels/stencil/job_head.h"
 #include "kernels/stencil/job_lattice.h"
 
@@ -16,11 +16,7 @@ namespace quern::kernels {
 
 inline constexpr std::uint32_t kLevelAxes = 4;
 inline constexpr std::uint32_t kLevelClasses = 16;
-inline constexpr std::uint32_t kMostLevelLanes = 32;
 inline constexpr std::uint32_t kNoAxis = kLevelAxes;
-
-/// Words of all sections are so many that this divides their number.
-inline constexpr std::uint32_t kLevelWordAlignment = 8;
 
 /// The points of a parity class at a level are an array: rows with a halo of one column before and two behind.
 struct LevelView {
@@ -81,23 +77,6 @@ struct LevelStage {
   std::uint8_t classes[kLevelClasses] = {};
   bool opens_section = false;
   bool ends_section = false;
-};
-
-/// Lanes of a section: words [begins[i], begins[i + 1]) of the words of all sections, each lane's state included.
-struct LevelSection {
-  std::uint32_t mask = 0;  ///< how many lanes, less one: a power of 2
-  std::uint32_t begins[kMostLevelLanes + 1] = {};
-};
-
-/// An element stored bit for bit, by its number in C order.
-struct LevelException {
-  std::uint64_t bits = 0;
-  std::uint32_t index = 0;
-};
-
-/// Sums of frequencies of one distribution (residual_model.h), padded.
-struct LevelStarts {
-  std::uint16_t at[kResidualTokens + 2] = {};
 };
 
 struct LevelJob {

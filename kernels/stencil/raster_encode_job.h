@@ -62,13 +62,13 @@ struct RowLanesJob {
   std::uint32_t starts = 0;
   bool by_points = false;  ///< the points of a column lie side by side, not those of a row
   std::uint8_t serving[kContextBins] = {};
-  std::uint32_t rooms[kMostLevelLanes + 1] = {};  ///< words before each lane's, and behind the last
+  std::uint32_t rooms[kMostStreamLanes + 1] = {};  ///< words before each lane's, and behind the last
 };
 
 /// And its result: how many words each lane has. They lie one lane after another where the elements were, unless they
 /// are too many.
 struct RowLanesResult {
-  std::uint32_t words[kMostLevelLanes] = {};
+  std::uint32_t words[kMostStreamLanes] = {};
 };
 
 }  // namespace quern::kernels

@@ -62,7 +62,7 @@ struct RasterJob {
   std::uint32_t table_count = 0;
   std::uint32_t exception_count = 0;
   std::uint8_t serving[kContextBins] = {};  ///< which table serves a context bin
-  LevelSection lanes;
+  StreamSection lanes;
   /// Bytes from the job's begin to its tables.
   std::uint32_t taps = 0;
   std::uint32_t context_taps = 0;

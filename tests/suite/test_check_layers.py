@@ -111,7 +111,7 @@ class ThisTree(unittest.TestCase):
         ("libcompress/format/frame/checksum.h", "libcompress/pipeline/boxes.h"),
         ("kernels/common/bits.h", "kernels/mask/find.h"),
         ("kernels/mask/cost.h", "kernels/mask/warp/scan.h"),
-        ("kernels/stencil/cpu/rows.h", "kernels/stencil/warp/level_stream.h"),
+        ("kernels/stencil/cpu/rows.h", "kernels/stencil/warp/level_steps.h"),
         ("kernels/lorenzo/warp/planes.h", "kernels/common/cuda/launch.cuh"),
         ("codecs/stencil/chunk.h", "codecs/lossless/chunk.h"),
         ("codecs/lorenzo/plan.cpp", "libcompress/pipeline/segment_coder.h"),

@@ -32,8 +32,8 @@ void put_on_lattice(const Lattice& lattice, DType dtype, std::uint8_t* job) {
   std::memcpy(job, &head, sizeof head);
   with_element(dtype, [&](auto element) {
     std::uint8_t* at = job + head.exceptions;
-    for (std::uint32_t i = 0; i < head.exception_count; ++i, at += sizeof(kernels::LevelException)) {
-      kernels::LevelException exception;
+    for (std::uint32_t i = 0; i < head.exception_count; ++i, at += sizeof(kernels::JobException)) {
+      kernels::JobException exception;
       std::memcpy(&exception, at, sizeof exception);
       const auto number = static_cast<std::int32_t>(static_cast<std::uint32_t>(exception.bits));
       exception.bits = decltype(element)::bits(lattice.value(number));

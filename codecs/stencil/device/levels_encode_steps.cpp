@@ -150,7 +150,7 @@ void LevelsEncoding::lay_out() {
   kernels::LevelJob& head = job_.level;
   // When values are no longer needed, words of lanes lie in their place.
   const std::uint64_t words =
-      std::uint64_t{total} * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
+      std::uint64_t{total} * kernels::kMostResidualWords + kernels::kMostStreamLanes * kernels::kStateWords;
   head.values[0] = take(std::max(places * sizeof(double), words * sizeof(std::uint16_t)));
   head.residuals[0] = take(places * sizeof(std::uint32_t));
   job_.codes = take(total * sizeof(std::int32_t));

@@ -16,8 +16,8 @@ namespace quern::codec::stencil {
 namespace {
 
 using kernels::LevelJob;
-using kernels::LevelSection;
 using kernels::LevelStage;
+using kernels::StreamSection;
 
 class JobMaker {
  public:
@@ -121,9 +121,7 @@ class JobMaker {
     head_.sections = job.add(sections_);
     head_.starts = job.add(parts_.starts);
     head_.exceptions = job.add(parts_.exceptions);
-    // Lanes fetch words in aligned pieces.
-    constexpr std::size_t kPiece = 2 * kernels::kLevelWordAlignment;
-    parts_.words.resize((parts_.words.size() + kPiece - 1) / kPiece * kPiece);
+    parts_.pad_words();
     head_.words = job.add(parts_.words);
     head_.head.bytes = job.bytes();
     job.set_head(head_);
@@ -138,7 +136,7 @@ class JobMaker {
   unsigned own_ = 0;
   LevelJob head_;
   Vector<LevelStage> stages_;
-  Vector<LevelSection> sections_;
+  Vector<StreamSection> sections_;
   JobParts parts_;
 };
 

@@ -33,7 +33,7 @@ std::uint32_t lay_out_work(RasterEncodeJob& job) {
     return begin;
   };
   // When values are no longer needed, words of lanes lie in their place.
-  const std::uint64_t words = elems * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
+  const std::uint64_t words = elems * kernels::kMostResidualWords + kernels::kMostStreamLanes * kernels::kStateWords;
   head.values = take(std::max(elems * sizeof(double), words * sizeof(std::uint16_t)));
   head.means = take(head.mean ? plane * sizeof(double) : 0);
   job.targets = take(plane * sizeof(std::int64_t));

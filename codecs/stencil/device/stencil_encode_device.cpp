@@ -131,7 +131,7 @@ using WaveletChunk = FittedChunk<WaveletEncoding>;
 /// Room for the last job of a chunk.
 constexpr std::uint64_t kLanesJobBytes = sizeof(RowLanesJob) + 2 * kernels::kJobAlignment +
                                          sizeof(kernels::RowSection) +
-                                         kernels::kContextBins * sizeof(kernels::LevelStarts);
+                                         kernels::kContextBins * sizeof(kernels::StreamStarts);
 
 /// What chunks of all kinds have in common: results, and the kernel that writes lanes.
 template <class Chunk>

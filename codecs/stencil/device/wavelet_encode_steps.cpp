@@ -137,7 +137,7 @@ bool WaveletEncoding::lay_out() {
   };
   // When values are no longer needed, words of lanes lie in their place.
   const std::uint64_t words =
-      std::uint64_t{2} * elems * kernels::kMostResidualWords + kernels::kMostLevelLanes * kernels::kStateWords;
+      std::uint64_t{2} * elems * kernels::kMostResidualWords + kernels::kMostStreamLanes * kernels::kStateWords;
   const std::uint64_t values = kernels::job_aligned(elems * sizeof(double));
   head.values = take(std::max(2 * values, words * sizeof(std::uint16_t)));
   head.room = head.values + static_cast<std::uint32_t>(values);

@@ -8,12 +8,12 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/entropy/warp/residual_stream.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_patch.h"
 #include "kernels/stencil/warp/level_predict.h"
 #include "kernels/stencil/warp/level_steps.h"
-#include "kernels/stencil/warp/level_stream.h"
 #include "kernels/stencil/warp/level_symbols.h"
 
 namespace quern::kernels {
@@ -22,8 +22,8 @@ inline constexpr std::uint32_t kMostLevelWarps = 16;
 
 /// What the warps of a chunk share.
 struct LevelMemory {
-  LevelBuckets buckets;
-  LevelWords words;
+  SlotBuckets buckets;
+  StreamWords words;
   LevelNear near;
   LevelBlocks blocks;
   LevelPlaces places[kMostLevelWarps];
@@ -35,7 +35,7 @@ static_assert(sizeof(LevelMemory) <= 99 * 1024 - 1024);
 
 /// All sweeps of a level.
 template <class X, class Block>
-constexpr void decode_level(Block& block, const JobTask& task, const LevelGridView& grid, LevelStream<X>& stream,
+constexpr void decode_level(Block& block, const JobTask& task, const LevelGridView& grid, ResidualStream<X>& stream,
                             LevelMemory& memory) {
   const auto put = [&](std::uint32_t at, const LevelStep& step) {
     X::lanes([&](std::size_t lane) {
@@ -82,11 +82,10 @@ constexpr void decode_level(Block& block, const JobTask& task, const LevelGridVi
 template <class X, class Block>
 constexpr bool decode_level_chunk(Block& block, const JobTask& task, LevelMemory& memory) {
   const auto& job = *reinterpret_cast<const LevelJob*>(task.job);
-  const auto* const starts = LevelGridView::table<LevelStarts>(task, job.starts);
-  block.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_level_buckets<X>(job, starts, warp, warps, memory.buckets);
-  });
-  LevelStream<X> stream(memory.buckets, memory.words);
+  const auto* const starts = LevelGridView::table<StreamStarts>(task, job.starts);
+  block.all(
+      [&](std::uint32_t warp, std::uint32_t warps) { fill_slot_buckets<X>(job, starts, warp, warps, memory.buckets); });
+  ResidualStream<X> stream(memory.buckets, memory.words);
   block.first([&] {
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(&memory.damaged, lane, false);
@@ -97,7 +96,7 @@ constexpr bool decode_level_chunk(Block& block, const JobTask& task, LevelMemory
     const LevelGridView grid(task, level);
     const LevelStage& stage = *grid.stage;
     if (stage.opens_section) {
-      const LevelSection& section = LevelGridView::table<LevelSection>(task, job.sections)[stage.section];
+      const StreamSection& section = LevelGridView::table<StreamSection>(task, job.sections)[stage.section];
       block.first([&] { stream.open(section, LevelGridView::table<std::uint8_t>(task, job.words)); });
     }
     if (level < job.top) {

@@ -10,6 +10,7 @@
 #include "kernels/common/lanes.h"
 #include "kernels/common/number_elements.h"
 #include "kernels/common/unroll.h"
+#include "kernels/common/warp/put_element.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/rules.h"
 
@@ -238,18 +239,6 @@ constexpr void take_level_above(const LevelGridView& grid, const LevelGridView& 
   }
 }
 
-/// Writes one element's bits.
-template <class X>
-[[gnu::always_inline]] constexpr void put_element(void* out, std::size_t width, std::uint64_t at, std::uint64_t bits,
-                                                  std::size_t lane) {
-  switch (width) {
-    case 1: X::store(static_cast<std::uint8_t*>(out) + at, lane, static_cast<std::uint8_t>(bits)); break;
-    case 2: X::store(static_cast<std::uint16_t*>(out) + at, lane, static_cast<std::uint16_t>(bits)); break;
-    case 4: X::store(static_cast<std::uint32_t*>(out) + at, lane, static_cast<std::uint32_t>(bits)); break;
-    default: X::store(static_cast<std::uint64_t*>(out) + at, lane, bits); break;
-  }
-}
-
 /// Elements of a complete chunk, row after row of the box.
 template <class X>
 constexpr void store_level_elements(const JobTask& task, std::uint32_t warp, std::uint32_t warps) {
@@ -295,7 +284,7 @@ constexpr void store_level_elements(const JobTask& task, std::uint32_t warp, std
 template <class X>
 constexpr void store_level_exceptions(const JobTask& task, std::uint32_t warp, std::uint32_t warps) {
   const auto& job = *reinterpret_cast<const LevelJob*>(task.job);
-  const auto* const exceptions = LevelGridView::table<LevelException>(task, job.exceptions);
+  const auto* const exceptions = LevelGridView::table<JobException>(task, job.exceptions);
   const std::size_t width = element_bytes(job.element);
   X::lanes([&](std::size_t lane) {
     for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < job.exception_count;

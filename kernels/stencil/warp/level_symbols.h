@@ -7,10 +7,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/entropy/warp/residual_stream.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/warp/level_grid.h"
 #include "kernels/stencil/warp/level_steps.h"
-#include "kernels/stencil/warp/level_stream.h"
 #include "kernels/stencil/warp/residual_streams.h"
 
 namespace quern::kernels {
@@ -167,10 +167,9 @@ class LevelTaker {
   }
 
   constexpr void run(const LevelPoint (*points)[kLanes], std::int32_t (*residuals)[kLanes], std::uint32_t windows,
-                     LevelStream<X>& stream) const {
+                     ResidualStream<X>& stream) const {
     if (windows == 0) return;
     stream.resume();
-    const bool few = stream.mask() + 1 < kLanes;
     const bool looks = (above_ | sides_ | back_) != 0;
     Words next;
     look(points[0], next);
@@ -188,12 +187,9 @@ class LevelTaker {
                      above_ * near(before & 0xFFFF, lane) + back_ * near(before >> 16, lane);
         }
         const std::uint32_t level = context_bin(context);
-        X::set(levels, lane, (X::get(now.own, lane) & 1) != 0 ? kNoContextLevel : level);
+        X::set(levels, lane, (X::get(now.own, lane) & 1) != 0 ? kAbsentBin : level);
       });
-      if (few)
-        take_few(levels, taken, stream);
-      else
-        stream.take(levels, taken);
+      stream.take_window(levels, taken);
       X::lanes([&](std::size_t lane) {
         const std::int32_t residual = X::get(taken, lane);
         X::store(reinterpret_cast<std::uint32_t*>(near_ + (X::get(now.own, lane) & ~1u)), lane,
@@ -208,7 +204,6 @@ class LevelTaker {
  private:
   template <class T>
   using vec = typename X::template vec<T>;
-  static constexpr std::uint32_t kTriedTogether = 8;
 
   /// A LevelPoint in registers.
   struct Words {
@@ -225,70 +220,6 @@ class LevelTaker {
       X::set(words.before, lane, point.above | std::uint32_t{point.back} << 16);
       X::set(words.own, lane, point.own);
     });
-  }
-
-  /// Points of a stream of few lanes: as many steps as its lanes go into a warp's.
-  constexpr void take_few(const vec<std::uint32_t>& levels, vec<std::int32_t>& residuals,
-                          LevelStream<X>& stream) const {
-    X::lanes([&](std::size_t lane) { X::set(residuals, lane, std::int32_t{0}); });
-    if (all_are_zero(levels, stream)) return;
-    const std::uint32_t mask = stream.mask();
-    const unsigned bits = popcount(mask);
-    rolled(0, kLanes >> bits, [&](unsigned step) {
-      vec<std::uint32_t> from;
-      vec<std::uint32_t> level;
-      vec<std::int32_t> residual;
-      X::lanes(
-          [&](std::size_t lane) { X::set(from, lane, (step << bits) + (static_cast<std::uint32_t>(lane) & mask)); });
-      X::shuffle(level, levels, from);
-      stream.take(level, residual);
-      X::lanes([&](std::size_t lane) {
-        if (lane >> bits == step) X::set(residuals, lane, X::get(residual, lane));
-      });
-    });
-  }
-
-  /// Tries whether all points are zeros, which few lanes mostly say again and again; moves the states if so. No words
-  /// are used then.
-  constexpr bool all_are_zero(const vec<std::uint32_t>& levels, LevelStream<X>& stream) const {
-    const std::uint32_t mask = stream.mask();
-    const unsigned bits = popcount(mask);
-    vec<std::uint32_t> frequencies;
-    vec<bool> open;
-    X::lanes([&](std::size_t lane) {
-      // A token that always comes leaves the state alone.
-      const std::uint32_t frequency = stream.zero_frequency(X::get(levels, lane), lane);
-      X::set(frequencies, lane, frequency);
-      X::set(open, lane, frequency != kFrequencySum);
-    });
-    if (!X::any(open)) return true;
-    vec<std::uint32_t> state;
-    vec<bool> bad;
-    X::lanes([&](std::size_t lane) {
-      X::set(state, lane, stream.state(lane));
-      X::set(bad, lane, false);
-    });
-    const auto try_step = [&](std::uint32_t step) __attribute__((always_inline)) {
-      vec<std::uint32_t> from;
-      vec<std::uint32_t> frequency;
-      X::lanes(
-          [&](std::size_t lane) { X::set(from, lane, (step << bits) + (static_cast<std::uint32_t>(lane) & mask)); });
-      X::shuffle(frequency, frequencies, from);
-      X::lanes([&](std::size_t lane) {
-        const std::uint32_t slot = X::get(state, lane) & (kFrequencySum - 1);
-        const std::uint32_t next = X::get(frequency, lane) * (X::get(state, lane) >> kFrequencySumBits) + slot;
-        X::set(bad, lane, X::get(bad, lane) || slot >= X::get(frequency, lane) || next < kRansFloor);
-        X::set(state, lane, next);
-      });
-    };
-    const std::uint32_t steps = kLanes >> bits;
-    std::uint32_t step = 0;
-    for (; step + kTriedTogether <= steps; step += kTriedTogether)
-      unroll<kTriedTogether>([&](auto i) { try_step(step + static_cast<std::uint32_t>(i)); });
-    rolled(step, steps, [&](unsigned s) { try_step(s); });
-    if (X::any(bad)) return false;
-    X::lanes([&](std::size_t lane) { stream.set_state(lane, X::get(state, lane)); });
-    return true;
   }
 
   [[gnu::always_inline]] constexpr std::uint32_t near(std::uint32_t offset, std::size_t lane) const {

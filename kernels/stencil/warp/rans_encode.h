@@ -27,16 +27,16 @@ inline constexpr LanePut kNoPut{kFrequencySum << 16, 0xFFFFFFFFu >> kFrequencySu
 
 /// What the warps of a chunk share: for each distribution, start and frequency of every token; and the two buffers.
 struct LaneEncodeShared {
-  static constexpr std::uint32_t kPuts = 32 * (kMostLevelLanes + 1);
+  static constexpr std::uint32_t kPuts = 32 * (kMostStreamLanes + 1);
   LanePut puts[2][kPuts];
   std::uint32_t busy[2][kMaxBlockWarps];                ///< not 0: what a warp looked up changes states
   std::uint32_t tokens[kContextBins][kResidualTokens];  ///< start | frequency << 16
-  std::uint32_t words[kMostLevelLanes];                 ///< of each lane
+  std::uint32_t words[kMostStreamLanes];                ///< of each lane
   std::uint8_t serving[kContextBins];
 };
 
 template <class X>
-constexpr void fill_encode_tables(const RowLanesJob& job, const LevelStarts* starts, std::uint32_t warp,
+constexpr void fill_encode_tables(const RowLanesJob& job, const StreamStarts* starts, std::uint32_t warp,
                                   std::uint32_t warps, LaneEncodeShared& shared) {
   X::lanes([&](std::size_t lane) {
     if (warp == 0)
@@ -98,7 +98,7 @@ class EncodedLanes {
   /// Ends all lanes with their states; words[lane] becomes how many words a lane has.
   constexpr void finish(std::uint32_t* words) {
     X::lanes([&](std::size_t lane) {
-      if (lane >= kMostLevelLanes) return;
+      if (lane >= kMostStreamLanes) return;
       if (lane > job_.mask) return X::store(words + lane, lane, std::uint32_t{0});
       const std::uint32_t at = X::get(at_, lane) - kStateWords;
       const std::uint32_t now = X::get(state_, lane);
@@ -226,7 +226,7 @@ constexpr void copy_row_lanes(const EncodeTask& task, const RowLanesJob& job, co
   if (warp == 0) {
     auto* const result = static_cast<RowLanesResult*>(task.result);
     X::lanes([&](std::size_t lane) {
-      if (lane < kMostLevelLanes) X::store(result->words + lane, lane, X::load(shared.words + lane, lane));
+      if (lane < kMostStreamLanes) X::store(result->words + lane, lane, X::load(shared.words + lane, lane));
     });
   }
   if (total > job.most_words) return;
@@ -254,7 +254,7 @@ constexpr void write_row_lanes(Block& block, const Task& task, LaneEncodeShared&
   const auto& job = *reinterpret_cast<const RowLanesJob*>(task.job);
   auto* const words = reinterpret_cast<std::uint16_t*>(task.work + job.words);
   block.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_encode_tables<X>(job, reinterpret_cast<const LevelStarts*>(task.job + job.starts), warp, warps, shared);
+    fill_encode_tables<X>(job, reinterpret_cast<const StreamStarts*>(task.job + job.starts), warp, warps, shared);
   });
   const auto* const codes = reinterpret_cast<const std::int32_t*>(task.work + job.codes);
   const auto* const symbols = reinterpret_cast<const std::uint16_t*>(task.work + job.symbols);

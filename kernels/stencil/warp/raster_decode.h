@@ -165,7 +165,7 @@ constexpr void store_raster_elements(const JobTask& task, const RasterGrid& grid
   }
 }
 template <class X>
-constexpr void store_raster_exceptions(const JobTask& task, const RasterGrid& grid, const LevelException* exceptions,
+constexpr void store_raster_exceptions(const JobTask& task, const RasterGrid& grid, const JobException* exceptions,
                                        std::uint32_t warp, std::uint32_t warps) {
   const RasterJob& job = *grid.job;
   const std::size_t width = element_bytes(job.element);
@@ -189,7 +189,7 @@ constexpr bool decode_raster_chunk(Block& block, const JobTask& task, RasterDeco
   std::uint32_t block_warps = 0;
   block.all([&](std::uint32_t warp, std::uint32_t warps) {
     block_warps = warps;
-    fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, shared.tables);
+    fill_level_tables<X>(job, LevelGridView::table<StreamStarts>(task, job.starts), warp, warps, shared.tables);
     fill_walk_memory<X>(grid, warp, shared.walk);
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(shared.out_of_range + warp, lane, std::uint32_t{0});
@@ -217,7 +217,7 @@ constexpr bool decode_raster_chunk(Block& block, const JobTask& task, RasterDeco
   });
   block.all([&](std::uint32_t warp, std::uint32_t warps) { store_raster_elements<X>(task, grid, warp, warps); });
   block.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_raster_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
+    store_raster_exceptions<X>(task, grid, LevelGridView::table<JobException>(task, job.exceptions), warp, warps);
   });
   return good;
 }

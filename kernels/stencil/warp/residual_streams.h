@@ -1,5 +1,5 @@
 // Residuals of a section, taken by the lanes of a warp: every lane of the section has a lane of the warp to itself. For
-// chunks in raster order and under the wavelet; kernels/stencil/warp/level_stream.h is faster and serves those in
+// chunks in raster order and under the wavelet; kernels/entropy/warp/residual_stream.h is faster and serves those in
 // levels.
 #pragma once
 
@@ -31,7 +31,7 @@ struct LevelTables {
 
 /// Fills the tables; called by every warp of a chunk.
 template <class X, class Job>
-constexpr void fill_level_tables(const Job& job, const LevelStarts* starts, std::uint32_t warp, std::uint32_t warps,
+constexpr void fill_level_tables(const Job& job, const StreamStarts* starts, std::uint32_t warp, std::uint32_t warps,
                                  LevelTables& tables) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {
@@ -40,7 +40,7 @@ constexpr void fill_level_tables(const Job& job, const LevelStarts* starts, std:
   }
   for (std::uint32_t t = warp; t < job.table_count; t += warps) {
     LevelTokens& table = tables.tokens[t];
-    const LevelStarts& from = starts[t];
+    const StreamStarts& from = starts[t];
     X::lanes([&](std::size_t lane) {
       for (std::size_t i = lane; i < kResidualTokens + 2; i += kLanes)
         X::store(&table.starts[i], lane, X::load(&from.at[i], lane));
@@ -74,7 +74,7 @@ struct LevelLanes {
   vec<std::uint32_t> state;
   vec<bool> failed;
 
-  constexpr void open(const LevelSection& section, const std::uint8_t* all_words) {
+  constexpr void open(const StreamSection& section, const std::uint8_t* all_words) {
     words = all_words;
     X::lanes([&](std::size_t lane) {
       X::set(at, lane, std::uint32_t{0});

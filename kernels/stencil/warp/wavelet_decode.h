@@ -253,7 +253,7 @@ constexpr void store_wavelet_elements(const JobTask& task, const WaveletGrid& gr
   });
 }
 template <class X>
-constexpr void store_wavelet_exceptions(const JobTask& task, const WaveletGrid& grid, const LevelException* exceptions,
+constexpr void store_wavelet_exceptions(const JobTask& task, const WaveletGrid& grid, const JobException* exceptions,
                                         std::uint32_t warp, std::uint32_t warps) {
   const WaveletJob& job = *grid.job;
   const std::size_t width = element_bytes(job.element);
@@ -291,7 +291,7 @@ constexpr bool decode_wavelet_chunk(Block& block, const JobTask& task, LevelTabl
   const WaveletGrid grid(task);
   const WaveletJob& job = *grid.job;
   block.all([&](std::uint32_t warp, std::uint32_t warps) {
-    fill_level_tables<X>(job, LevelGridView::table<LevelStarts>(task, job.starts), warp, warps, tables);
+    fill_level_tables<X>(job, LevelGridView::table<StreamStarts>(task, job.starts), warp, warps, tables);
   });
   LevelLanes<X> lanes;
   bool good = true;
@@ -310,7 +310,7 @@ constexpr bool decode_wavelet_chunk(Block& block, const JobTask& task, LevelTabl
   block.first([&] { good = lanes.finished(); });
   block.all([&](std::uint32_t warp, std::uint32_t warps) { store_wavelet_elements<X>(task, grid, warp, warps); });
   block.all([&](std::uint32_t warp, std::uint32_t warps) {
-    store_wavelet_exceptions<X>(task, grid, LevelGridView::table<LevelException>(task, job.exceptions), warp, warps);
+    store_wavelet_exceptions<X>(task, grid, LevelGridView::table<JobException>(task, job.exceptions), warp, warps);
   });
   return good;
 }

@@ -93,10 +93,10 @@ struct Seen {
       back_contexts += plan.back != 0 ? 1 : 0;
       spreads += plan.spread_count;
     }
-    const std::size_t count = (job.starts - job.sections) / sizeof(kernels::LevelSection);
+    const std::size_t count = (job.starts - job.sections) / sizeof(kernels::StreamSection);
     sections += count > 1 ? 1 : 0;
     for (std::size_t s = 0; s < count; ++s) {
-      kernels::LevelSection section;
+      kernels::StreamSection section;
       std::memcpy(&section, bytes.data() + job.sections + s * sizeof section, sizeof section);
       level_lanes += section.mask > 0 ? 1 : 0;
     }

@@ -11,40 +11,41 @@
 #include "kernels/common/bits.h"
 #include "kernels/common/lanes.h"
 #include "kernels/common/unroll.h"
+#include "kernels/entropy/context_bin.h"
+#include "kernels/entropy/job_streams.h"
 #include "kernels/entropy/rans.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/entropy/token_distribution.h"
-#include "kernels/stencil/level_job.h"
 
 namespace quern::kernels {
 
 /// Two tokens of a bucket of slots: of the first, which begins at or before the bucket, its begin, end and number, and
 /// where the token after it ends. Slots beyond are looked up.
-struct alignas(8) LevelBucket {
+struct alignas(8) SlotBucket {
   std::uint32_t first = 0;   ///< begin, and end << 16
   std::uint32_t second = 0;  ///< end of the second one, and number of the first << 16
 };
-inline constexpr unsigned kLevelBucketShift = 9;
-inline constexpr unsigned kLevelBuckets = kFrequencySum >> kLevelBucketShift;
+inline constexpr unsigned kSlotBucketShift = 9;
+inline constexpr unsigned kSlotBuckets = kFrequencySum >> kSlotBucketShift;
 
 /// What stands for the context bin of a point without residual: it takes nothing from its lane and gives 0.
-inline constexpr std::uint32_t kNoContextLevel = kContextBins;
+inline constexpr std::uint32_t kAbsentBin = kContextBins;
 
 /// Tables of a chunk, for every context bin, in memory that its warps share.
-struct LevelBuckets {
-  LevelBucket of[kContextBins + 1][kLevelBuckets];
-  LevelStarts starts[kContextBins];
+struct SlotBuckets {
+  SlotBucket of[kContextBins + 1][kSlotBuckets];
+  StreamStarts starts[kContextBins];
   std::uint8_t serving[kContextBins];  ///< which of the starts a context bin has
 };
 
-/// Fills the tables; called by every warp of a chunk.
-template <class X>
-constexpr void fill_level_buckets(const LevelJob& job, const LevelStarts* starts, std::uint32_t warp,
-                                  std::uint32_t warps, LevelBuckets& buckets) {
+/// Fills the tables from those of a job; called by every warp of a chunk.
+template <class X, class Job>
+constexpr void fill_slot_buckets(const Job& job, const StreamStarts* starts, std::uint32_t warp, std::uint32_t warps,
+                                 SlotBuckets& buckets) {
   if (warp == 0) {
     X::lanes([&](std::size_t lane) {
-      for (std::size_t b = lane; b < kLevelBuckets; b += kLanes)
-        X::store(&buckets.of[kNoContextLevel][b], lane, {kFrequencySum << 16, kFrequencySum});
+      for (std::size_t b = lane; b < kSlotBuckets; b += kLanes)
+        X::store(&buckets.of[kAbsentBin][b], lane, {kFrequencySum << 16, kFrequencySum});
     });
   }
   for (std::uint32_t t = warp; t < job.table_count; t += warps) {
@@ -55,21 +56,21 @@ constexpr void fill_level_buckets(const LevelJob& job, const LevelStarts* starts
   }
   for (std::uint32_t level = warp; level < kContextBins; level += warps) {
     const std::uint8_t serving = job.serving[level];
-    const LevelStarts& from = starts[serving];
+    const StreamStarts& from = starts[serving];
     X::lanes([&](std::size_t lane) {
       if (lane == 0) X::store(&buckets.serving[level], lane, serving);
-      for (std::size_t b = lane; b < kLevelBuckets; b += kLanes) {
+      for (std::size_t b = lane; b < kSlotBuckets; b += kLanes) {
         // The last token that begins at or before the bucket.
         unsigned low = 0;
         unsigned high = kResidualTokens;
         while (low < high) {
           const unsigned middle = (low + high) / 2;
-          if (X::load(&from.at[middle + 1], lane) <= b << kLevelBucketShift)
+          if (X::load(&from.at[middle + 1], lane) <= b << kSlotBucketShift)
             low = middle + 1;
           else
             high = middle;
         }
-        LevelBucket bucket;
+        SlotBucket bucket;
         bucket.first = X::load(&from.at[low], lane) | std::uint32_t{X::load(&from.at[low + 1], lane)} << 16;
         bucket.second = X::load(&from.at[low + 2], lane) | low << 16;
         X::store(&buckets.of[level][b], lane, bucket);
@@ -80,7 +81,7 @@ constexpr void fill_level_buckets(const LevelJob& job, const LevelStarts* starts
 
 /// The next words of the lanes, in memory that the warp has to itself: a column for each lane.
 inline constexpr std::uint32_t kKeptWords = 64;
-struct LevelWords {
+struct StreamWords {
   std::uint16_t words[kKeptWords][kLanes];
   std::uint32_t paused[5][kLanes];  ///< lanes between two uses of the stream
 };
@@ -91,17 +92,17 @@ inline constexpr std::uint32_t kFetchedWords = 16;
 inline constexpr std::uint32_t kFetchSteps = 4;
 inline constexpr std::uint32_t kFewWords = 40;
 static_assert(kFetchSteps * 3 < kFetchedWords && kFewWords + kFetchedWords <= kKeptWords &&
-              kFetchedWords % kLevelWordAlignment == 0);
+              kFetchedWords % kStreamWordAlignment == 0);
 
 template <class X>
-class LevelStream {
+class ResidualStream {
  public:
   template <class T>
   using vec = typename X::template vec<T>;
 
-  constexpr LevelStream(const LevelBuckets& buckets, LevelWords& memory) : buckets_(&buckets), memory_(&memory) {}
+  constexpr ResidualStream(const SlotBuckets& buckets, StreamWords& memory) : buckets_(&buckets), memory_(&memory) {}
 
-  constexpr void open(const LevelSection& section, const std::uint8_t* words) {
+  constexpr void open(const StreamSection& section, const std::uint8_t* words) {
     words_ = words;
     mask_ = section.mask;
     steps_ = 0;
@@ -109,7 +110,7 @@ class LevelStream {
       const std::size_t own = lane & mask_;
       const std::uint32_t begin = section.begins[own];
       X::set(end_, lane, section.begins[own + 1]);
-      const std::uint32_t aligned = begin / kLevelWordAlignment * kLevelWordAlignment;
+      const std::uint32_t aligned = begin / kStreamWordAlignment * kStreamWordAlignment;
       X::set(filled_, lane, aligned);
       X::set(room_, lane, true);
       for (std::uint32_t i = 0; i < kKeptWords / kFetchedWords; ++i) {
@@ -140,7 +141,6 @@ class LevelStream {
     fetching_ = false;
     fetch_ahead();
   }
-  constexpr std::uint32_t mask() const { return mask_; }
 
   /// A step of the lanes, each with a residual of its context bin.
   [[gnu::always_inline]] constexpr void take(const vec<std::uint32_t>& levels, vec<std::int32_t>& residuals) {
@@ -152,13 +152,13 @@ class LevelStream {
     fetch_ahead();
   }
 
-  /// Frequency of token 0 at a context bin.
-  [[gnu::always_inline]] constexpr std::uint32_t zero_frequency(std::uint32_t level, std::size_t lane) const {
-    return X::load(&buckets_->of[level][0].first, lane) >> 16;
-  }
-  [[gnu::always_inline]] constexpr std::uint32_t state(std::size_t lane) const { return X::get(state_, lane); }
-  [[gnu::always_inline]] constexpr void set_state(std::size_t lane, std::uint32_t state) {
-    X::set(state_, lane, state);
+  /// The residuals of 32 points, of lane l of the warp that of stream l modulo the number of streams: one step, or where
+  /// there are fewer streams, several.
+  [[gnu::always_inline]] constexpr void take_window(const vec<std::uint32_t>& levels, vec<std::int32_t>& residuals) {
+    if (mask_ + 1 < kLanes)
+      take_few(levels, residuals);
+    else
+      take(levels, residuals);
   }
 
   /// True when every word of every lane was used and the states are those that encoding began with.
@@ -173,9 +173,76 @@ class LevelStream {
 
  private:
   struct alignas(16) Fetched {
-    std::uint32_t units[kLevelWordAlignment / 2];
+    std::uint32_t units[kStreamWordAlignment / 2];
   };
-  static constexpr std::size_t kFetches = kFetchedWords / kLevelWordAlignment;
+  static constexpr std::size_t kFetches = kFetchedWords / kStreamWordAlignment;
+  static constexpr std::uint32_t kTriedTogether = 8;
+
+  /// Frequency of token 0 at a context bin.
+  [[gnu::always_inline]] constexpr std::uint32_t zero_frequency(std::uint32_t level, std::size_t lane) const {
+    return X::load(&buckets_->of[level][0].first, lane) >> 16;
+  }
+
+  /// Points of a stream of few lanes: as many steps as its lanes go into a warp's.
+  constexpr void take_few(const vec<std::uint32_t>& levels, vec<std::int32_t>& residuals) {
+    X::lanes([&](std::size_t lane) { X::set(residuals, lane, std::int32_t{0}); });
+    if (all_are_zero(levels)) return;
+    const unsigned bits = popcount(mask_);
+    rolled(0, kLanes >> bits, [&](unsigned step) {
+      vec<std::uint32_t> from;
+      vec<std::uint32_t> level;
+      vec<std::int32_t> residual;
+      X::lanes(
+          [&](std::size_t lane) { X::set(from, lane, (step << bits) + (static_cast<std::uint32_t>(lane) & mask_)); });
+      X::shuffle(level, levels, from);
+      take(level, residual);
+      X::lanes([&](std::size_t lane) {
+        if (lane >> bits == step) X::set(residuals, lane, X::get(residual, lane));
+      });
+    });
+  }
+
+  /// Tries whether all points are zeros, which few lanes mostly say again and again; moves the states if so. No words
+  /// are used then.
+  constexpr bool all_are_zero(const vec<std::uint32_t>& levels) {
+    const unsigned bits = popcount(mask_);
+    vec<std::uint32_t> frequencies;
+    vec<bool> open;
+    X::lanes([&](std::size_t lane) {
+      // A token that always comes leaves the state alone.
+      const std::uint32_t frequency = zero_frequency(X::get(levels, lane), lane);
+      X::set(frequencies, lane, frequency);
+      X::set(open, lane, frequency != kFrequencySum);
+    });
+    if (!X::any(open)) return true;
+    vec<std::uint32_t> state;
+    vec<bool> bad;
+    X::lanes([&](std::size_t lane) {
+      X::set(state, lane, X::get(state_, lane));
+      X::set(bad, lane, false);
+    });
+    const auto try_step = [&](std::uint32_t step) __attribute__((always_inline)) {
+      vec<std::uint32_t> from;
+      vec<std::uint32_t> frequency;
+      X::lanes(
+          [&](std::size_t lane) { X::set(from, lane, (step << bits) + (static_cast<std::uint32_t>(lane) & mask_)); });
+      X::shuffle(frequency, frequencies, from);
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t slot = X::get(state, lane) & (kFrequencySum - 1);
+        const std::uint32_t next = X::get(frequency, lane) * (X::get(state, lane) >> kFrequencySumBits) + slot;
+        X::set(bad, lane, X::get(bad, lane) || slot >= X::get(frequency, lane) || next < kRansFloor);
+        X::set(state, lane, next);
+      });
+    };
+    const std::uint32_t steps = kLanes >> bits;
+    std::uint32_t step = 0;
+    for (; step + kTriedTogether <= steps; step += kTriedTogether)
+      unroll<kTriedTogether>([&](auto i) { try_step(step + static_cast<std::uint32_t>(i)); });
+    rolled(step, steps, [&](unsigned s) { try_step(s); });
+    if (X::any(bad)) return false;
+    X::lanes([&](std::size_t lane) { X::set(state_, lane, X::get(state, lane)); });
+    return true;
+  }
 
   template <class F>
   [[gnu::always_inline]] constexpr void for_paused(F&& f) {
@@ -197,7 +264,7 @@ class LevelStream {
       at += low ? 1 : 0;
     };
     const std::uint32_t slot = now & (kFrequencySum - 1);
-    const LevelBucket bucket = X::load(&buckets_->of[level][slot >> kLevelBucketShift], lane);
+    const SlotBucket bucket = X::load(&buckets_->of[level][slot >> kSlotBucketShift], lane);
     std::uint32_t begin = bucket.first & 0xFFFF;
     std::uint32_t end = bucket.first >> 16;
     std::uint32_t token = bucket.second >> 16;
@@ -207,7 +274,7 @@ class LevelStream {
       ++token;
     }
     if (slot >= end) {
-      const LevelStarts& starts = buckets_->starts[X::load(&buckets_->serving[level], lane)];
+      const StreamStarts& starts = buckets_->starts[X::load(&buckets_->serving[level], lane)];
       while (slot >= end) {
         begin = end;
         ++token;
@@ -256,11 +323,11 @@ class LevelStream {
       if (room) fetch(lane);
     });
   }
-  /// Words from number `filled_` on: the job has them up to the next multiple of kLevelWordAlignment.
+  /// Words from number `filled_` on: the job has them up to the next multiple of kStreamWordAlignment.
   [[gnu::always_inline]] constexpr void fetch(std::size_t lane) {
-    constexpr std::uint32_t kUnits = kLevelWordAlignment / 2;
+    constexpr std::uint32_t kUnits = kStreamWordAlignment / 2;
     unroll<kFetches>([&](auto f) {
-      const std::uint32_t from = X::get(filled_, lane) + static_cast<std::uint32_t>(f) * kLevelWordAlignment;
+      const std::uint32_t from = X::get(filled_, lane) + static_cast<std::uint32_t>(f) * kStreamWordAlignment;
       Fetched fetched{};
       if (from < X::get(end_, lane))
         fetched = X::load(reinterpret_cast<const Fetched*>(words_ + std::size_t{2} * from), lane);
@@ -269,11 +336,11 @@ class LevelStream {
   }
   [[gnu::always_inline]] constexpr void keep(std::size_t lane) {
     if (!X::get(room_, lane)) return;
-    constexpr std::uint32_t kUnits = kLevelWordAlignment / 2;
+    constexpr std::uint32_t kUnits = kStreamWordAlignment / 2;
     unroll<kFetches>([&](auto f) {
       const std::uint32_t first =
-          (X::get(filled_, lane) + static_cast<std::uint32_t>(f) * kLevelWordAlignment) % kKeptWords;
-      unroll<kLevelWordAlignment>([&](auto i) {
+          (X::get(filled_, lane) + static_cast<std::uint32_t>(f) * kStreamWordAlignment) % kKeptWords;
+      unroll<kStreamWordAlignment>([&](auto i) {
         const std::uint32_t unit = X::get(fetched_[f * kUnits + i / 2], lane);
         X::store(&memory_->words[first + static_cast<std::uint32_t>(i)][lane], lane,
                  static_cast<std::uint16_t>(unit >> (i % 2 * 16)));
@@ -282,8 +349,8 @@ class LevelStream {
     X::set(filled_, lane, X::get(filled_, lane) + kFetchedWords);
   }
 
-  const LevelBuckets* buckets_;
-  LevelWords* memory_;
+  const SlotBuckets* buckets_;
+  StreamWords* memory_;
   const std::uint8_t* words_ = nullptr;
   std::uint32_t mask_ = 0;
   std::uint32_t steps_ = 0;
