@@ -73,7 +73,7 @@ void to_elements(const kernels::InterpKernels& kernels, const Word* values, std:
     kernels.rows<Word>().doubles(values, count, unit, format.base, out);
   } else {
     for (std::size_t x = 0; x < count; ++x)
-      out[x] = Element::bits(kernels::number_of(static_cast<std::int64_t>(values[x])) * unit + format.base);
+      out[x] = Element::bits(kernels::interp_number(values[x], unit, format.base));
   }
 }
 

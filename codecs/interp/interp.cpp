@@ -7,6 +7,7 @@
 
 #include "codecs/interp/array_levels.h"
 #include "codecs/interp/chunk.h"
+#include "codecs/interp/device/state.h"
 #include "codecs/interp/plan.h"
 #include "codecs/interp/rules.h"
 #include "codecs/interp/settings.h"
@@ -72,10 +73,12 @@ class Decoder final : public ChunkDecoder {
         grid_(grid),
         spec_(spec),
         levels_(count_levels(shape, layout)),
-        scratch_bytes_(decode_scratch_bytes(spec)) {}
+        scratch_bytes_(decode_scratch_bytes(spec)),
+        device_state_(spec) {}
 
   const ChunkGrid& grid() const override { return grid_; }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::span<const std::uint8_t> device_state() const override { return device_state_.bytes(); }
   Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                 std::span<std::uint8_t> scratch) const override {
     if (!fits(out.extents, grid_))
@@ -106,6 +109,7 @@ class Decoder final : public ChunkDecoder {
   ChunkSpec spec_;
   unsigned levels_;
   std::size_t scratch_bytes_;
+  DeviceState device_state_;
 };
 
 ChunkSpec chunk_spec(DType dtype, const ChunkGrid& grid, const Layout& layout, const Predictors& predictors,

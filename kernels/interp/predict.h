@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/common/round_to_integer.h"
 #include "kernels/entropy/residual_tokens.h"
 
 namespace quern::kernels {
@@ -41,10 +42,10 @@ using InterpWeights = std::array<std::int8_t, 4>;
 
 /// The weights along an axis of the point between coarse points `i` and `i` + 1 of `points`. A tile has 2^log of these
 /// steps, and nothing beyond its ends is seen.
-[[gnu::always_inline]] constexpr InterpWeights interp_weights_at(InterpKind kind, std::size_t i, std::size_t points,
-                                                                 unsigned log) {
-  const std::size_t last = (std::size_t{1} << log) - 1;
-  const std::size_t place = i & last;
+template <class Size>
+[[gnu::always_inline]] constexpr InterpWeights interp_weights_at(InterpKind kind, Size i, Size points, unsigned log) {
+  const Size last = (Size{1} << log) - 1;
+  const Size place = i & last;
   return interp_weights(kind, place > 0, i + 1 < points, place < last && i + 2 < points);
 }
 
@@ -52,6 +53,11 @@ using InterpWeights = std::array<std::int8_t, 4>;
 template <class Word>
 using InterpUnsigned = std::make_unsigned_t<Word>;
 
+/// A neighbour times its weight.
+template <class Word>
+[[gnu::always_inline]] constexpr InterpUnsigned<Word> interp_term(std::int32_t weight, Word value) {
+  return static_cast<InterpUnsigned<Word>>(static_cast<Word>(weight)) * static_cast<InterpUnsigned<Word>>(value);
+}
 /// An interpolation along one axis from its weighted sum.
 template <class Word>
 [[gnu::always_inline]] constexpr Word interp_rounded(Word sum) {
@@ -86,6 +92,16 @@ template <class Word>
   return static_cast<Word>(static_cast<U>(predicted) + (static_cast<U>(static_cast<Word>(code)) << fraction_bits));
 }
 
+/// What an element is before it is rounded to its type. Wide values beyond 2^51 give any number, the same everywhere.
+template <class Word>
+[[gnu::always_inline]] constexpr double interp_number(Word value, double unit, double base) {
+  if constexpr (sizeof(Word) == sizeof(std::int32_t)) {
+    return static_cast<double>(value) * unit + base;
+  } else {
+    return number_of(value) * unit + base;
+  }
+}
+
 /// Larger codes count as this for their neighbours.
 inline constexpr std::uint32_t kInterpMostMagnitude = (1u << 14) - 1;
 [[gnu::always_inline]] constexpr std::uint16_t interp_magnitude(std::int32_t code) {
@@ -96,6 +112,10 @@ inline constexpr std::uint32_t kInterpMostMagnitude = (1u << 14) - 1;
 /// What says which distribution codes a point: twelve times the mean magnitude of its neighbours along the axes that
 /// are odd in its class, by the class's scale.
 inline constexpr std::uint32_t kInterpSpreadUnit = 12;
+/// From the sum of the magnitudes on both sides along so many axes.
+[[gnu::always_inline]] constexpr std::uint32_t interp_spread(std::uint32_t magnitudes, std::uint32_t axes) {
+  return magnitudes * (kInterpSpreadUnit / 2 / axes);
+}
 struct InterpContext {
   std::uint16_t weight = 0;  ///< below 2^12
   std::uint16_t floor = 0;   ///< below 2^16

@@ -75,6 +75,14 @@ class Device(CliTest):
             self.assertEqual(report["device"], "cuda:0")
             self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
 
+    def test_interp_is_decoded_on_the_device(self):
+        self.compress("i.qn", "--rel", "1e-3", "--codec", "interp")
+        self.ok("decompress", self.path("i.qn"), "-f", "-o", self.path("cpu.f32"))
+        report = json.loads(self.ok("decompress", self.path("i.qn"), "-f", "-o", self.path("cuda.f32"), "--json",
+                                    "--device", "cuda").stdout)
+        self.assertEqual(report["device"], "cuda:0")
+        self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
+
     def test_stencil_is_encoded_on_the_device(self):
         settings = ("--rel", "1e-3", "--codec", "stencil", "-f", "--set")
         for layout in ("layout=raster", "layout=levels", "layout=planes", "layout=wavelet"):

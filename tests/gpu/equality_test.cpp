@@ -158,6 +158,26 @@ TEST_F(Equality, StencilOfManyChunks_SameBytesAndValues) {
   }
 }
 
+/// Streams of the host, which encodes.
+TEST_F(Equality, Interp_SameValues) {
+  const std::uint64_t planes = std::min<std::uint64_t>(setting("QUERN_GPU_PLANES", 64), 64);
+  const std::uint64_t runs = std::min<std::uint64_t>(setting("QUERN_GPU_RUNS", 3), 100);
+  Thinning thinning;
+  for (const DType dtype : {DType::f32, DType::f64, DType::u8})
+    for (const char* layout : {"1d", "2d:1", "3d:1,2"})
+      for (const Data data : {Data::smooth, Data::nan_block}) {
+        if (!thinning.takes()) continue;
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + layout + " " + quern::testing::data_name(data));
+        const OwnedArray array = quern::testing::make_array(dtype, quern::testing::shape_of({planes, 100, 130}), data);
+        CompressOptions options = options_of(BoundKind::rel, 1e-3);
+        options.codec = "interp";
+        options.settings = {{"layout", layout}};
+        const auto stream = compressed(nullptr, array, options);
+        const auto values = decompressed(nullptr, stream, array);
+        for (std::uint64_t run = 0; run < runs; ++run) ASSERT_EQ(decompressed(device_.get(), stream, array), values);
+      }
+}
+
 TEST_F(Equality, ManyRuns_SameBytesAndValues) {
   const std::uint64_t planes = setting("QUERN_GPU_PLANES", 256);
   const OwnedArray array =

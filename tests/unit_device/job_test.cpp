@@ -80,6 +80,48 @@ TEST_F(JobTest, Masks_RestoredByTheHost) {
         3u);
 }
 
+/// A codec that a device decodes and the host encodes.
+CompressOptions interp(BoundKind kind, double bound) {
+  CompressOptions options;
+  options.codec = "interp";
+  options.bound = {kind, bound};
+  return options;
+}
+
+TEST_F(JobTest, Interp_ValuesAsOnTheHost) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::u8})
+    for (const Data data : {Data::smooth, Data::nan_block, Data::land}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      EXPECT_EQ(compare(quern::testing::make_array(dtype, quern::testing::shape_of({9, 21, 34}), data),
+                        interp(BoundKind::rel, 1e-3)),
+                2u);
+    }
+}
+
+TEST_F(JobTest, InterpDamagedAndSealedAgain_AsOnTheHost) {
+  const OwnedArray array = quern::testing::make_array(DType::f32, quern::testing::shape_of({40, 70}), Data::nan_block);
+  const auto stream = compress_on_host(array, interp(BoundKind::rel, 1e-2));
+  std::size_t decoded = 0;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < stream.size(); i += 1 + stream.size() / 60) {
+    Vector<std::uint8_t> damaged = stream;
+    damaged[i] ^= static_cast<std::uint8_t>(1 + i % 255);
+    damaged = fuzz::reseal(damaged);
+    OwnedArray expected = array;
+    OwnedArray back = array;
+    const auto host = decompress_on(nullptr, damaged, expected);
+    const auto report = decompress_on(device_.get(), damaged, back);
+    ASSERT_EQ(report.status().text(), host.status().text()) << "byte " << i;
+    ASSERT_EQ(simt::failure(), "");
+    ++(host.ok() ? decoded : refused);
+    if (host.ok()) {
+      ASSERT_EQ(back.bytes, expected.bytes) << "byte " << i;
+    }
+  }
+  EXPECT_GT(decoded, 0u);
+  EXPECT_GT(refused, 10u);
+}
+
 TEST_F(JobTest, ManyChunksAndLanes_ValuesAsOnTheHost) {
   // More chunks of a line than a lane takes when the device is small; some of them constant, some raw.
   device_.reset();

@@ -31,14 +31,11 @@ struct InterpRowsInstance {
     const Word* __restrict const b = axis.from[1] + first;
     const Word* __restrict const c = axis.from[2] + first;
     const Word* __restrict const d = axis.from[3] + first;
-    const auto times = [](std::int32_t w, Word v) {
-      return static_cast<Unsigned>(static_cast<Word>(w)) * static_cast<Unsigned>(v);
-    };
     if (axis.rows == nullptr) {
       const auto [w0, w1, w2, w3] = axis.weights;
       for (std::size_t i = 0; i < count; ++i)
-        out[i] =
-            interp_rounded(static_cast<Word>(times(w0, a[i]) + times(w1, b[i]) + times(w2, c[i]) + times(w3, d[i])));
+        out[i] = interp_rounded(static_cast<Word>(interp_term(w0, a[i]) + interp_term(w1, b[i]) +
+                                                  interp_term(w2, c[i]) + interp_term(w3, d[i])));
       return;
     }
     const std::int32_t* __restrict const w0 = axis.rows + first;
@@ -46,8 +43,8 @@ struct InterpRowsInstance {
     const std::int32_t* __restrict const w2 = w1 + axis.pitch;
     const std::int32_t* __restrict const w3 = w2 + axis.pitch;
     for (std::size_t i = 0; i < count; ++i)
-      out[i] = interp_rounded(
-          static_cast<Word>(times(w0[i], a[i]) + times(w1[i], b[i]) + times(w2[i], c[i]) + times(w3[i], d[i])));
+      out[i] = interp_rounded(static_cast<Word>(interp_term(w0[i], a[i]) + interp_term(w1[i], b[i]) +
+                                                interp_term(w2[i], c[i]) + interp_term(w3[i], d[i])));
   }
 
   static void predict(const InterpAxis<Word>* axes, unsigned count_axes, std::size_t count, Word* predicted) {
@@ -148,21 +145,14 @@ struct InterpRowsInstance {
     for (std::size_t i = 0; i < count; ++i) out[i] = unit_of(std::bit_cast<double>(in[i]), base, inverse, most);
   }
 
-  [[gnu::always_inline]] static double number(Word v) {
-    if constexpr (sizeof(Word) == 4) {
-      return static_cast<double>(v);
-    } else {
-      return number_of(v);
-    }
-  }
   static void singles(const Word* __restrict in, std::size_t count, double unit, double base,
                       std::uint32_t* __restrict out) {
     for (std::size_t i = 0; i < count; ++i)
-      out[i] = std::bit_cast<std::uint32_t>(static_cast<float>(number(in[i]) * unit + base));
+      out[i] = std::bit_cast<std::uint32_t>(static_cast<float>(interp_number(in[i], unit, base)));
   }
   static void doubles(const Word* __restrict in, std::size_t count, double unit, double base,
                       std::uint64_t* __restrict out) {
-    for (std::size_t i = 0; i < count; ++i) out[i] = std::bit_cast<std::uint64_t>(number(in[i]) * unit + base);
+    for (std::size_t i = 0; i < count; ++i) out[i] = std::bit_cast<std::uint64_t>(interp_number(in[i], unit, base));
   }
 
   static constexpr InterpRows<Word> kRows{&predict, &code,    &restore, &cost,    &interleave<Word>,
@@ -175,20 +165,19 @@ struct InterpInstance {
     const std::uint16_t* __restrict const a = spread.from[0];
     const std::uint16_t* __restrict const b = spread.from[1];
     if (spread.axes == 1) {
-      for (std::size_t i = 0; i < count; ++i) out[i] = (std::uint32_t{a[i]} + b[i]) * (kInterpSpreadUnit / 2);
+      for (std::size_t i = 0; i < count; ++i) out[i] = interp_spread(std::uint32_t{a[i]} + b[i], 1);
       return;
     }
     const std::uint16_t* __restrict const c = spread.from[2];
     const std::uint16_t* __restrict const d = spread.from[3];
     if (spread.axes == 2) {
-      for (std::size_t i = 0; i < count; ++i)
-        out[i] = (std::uint32_t{a[i]} + b[i] + c[i] + d[i]) * (kInterpSpreadUnit / 4);
+      for (std::size_t i = 0; i < count; ++i) out[i] = interp_spread(std::uint32_t{a[i]} + b[i] + c[i] + d[i], 2);
       return;
     }
     const std::uint16_t* __restrict const e = spread.from[4];
     const std::uint16_t* __restrict const f = spread.from[5];
     for (std::size_t i = 0; i < count; ++i)
-      out[i] = (std::uint32_t{a[i]} + b[i] + c[i] + d[i] + e[i] + f[i]) * (kInterpSpreadUnit / 6);
+      out[i] = interp_spread(std::uint32_t{a[i]} + b[i] + c[i] + d[i] + e[i] + f[i], 3);
   }
   static void contexts(InterpContext context, std::size_t count, std::uint32_t* spread) {
     for (std::size_t i = 0; i < count; ++i) spread[i] = interp_context(spread[i], context);

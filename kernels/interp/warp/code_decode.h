@@ -1,0 +1,328 @@
+// The codes of a chunk, decoded by the warps of a thread block. One warp takes codes, 32 at a time in the order of
+// coding; the others look up meanwhile which distributions the next ones have. A class sees only classes that are odd
+// along fewer axes: those that are odd along as many are worked on without a break between them.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/bits.h"
+#include "kernels/common/lanes.h"
+#include "kernels/entropy/warp/residual_stream.h"
+#include "kernels/interp/interp_job.h"
+
+namespace quern::kernels {
+
+/// Windows of 32 codes that are taken in a step.
+inline constexpr std::uint32_t kInterpStepWindows = 24;
+
+/// What the warps of a chunk share.
+struct InterpCodeMemory {
+  SlotBuckets buckets;
+  StreamWords words;
+  std::uint8_t bins[2][kInterpStepWindows][kLanes];  ///< one half is written while the other one is read
+  bool damaged;                                      ///< lanes did not end where they should
+};
+
+/// Windows [begin, end) of a class. They are counted in its section, so that stream l has lane l of each.
+struct InterpStep {
+  std::uint32_t class_number = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;  ///< begin: none
+
+  constexpr bool any() const { return begin != end; }
+};
+
+template <class X>
+class InterpCodes {
+ public:
+  constexpr InterpCodes(const InterpView& view, InterpCodeMemory& memory)
+      : view_(view),
+        memory_(memory),
+        sections_(view.table<InterpSection>(view.job->sections)),
+        stream_(memory.buckets, memory.words) {}
+
+  constexpr InterpStep first() const { return open(0); }
+  /// The step after one; none after the last.
+  constexpr InterpStep after(const InterpStep& step) const {
+    const InterpClassPlan& plan = view_.classes[step.class_number];
+    const std::uint32_t windows = windows_end(plan);
+    if (step.end < windows) return {step.class_number, step.end, cut(step.end, windows)};
+    return step.class_number + 1 < view_.job->class_count ? open(step.class_number + 1) : InterpStep{};
+  }
+  /// True when `next` needs no code of `now`, which comes before it.
+  constexpr bool independent(const InterpStep& now, const InterpStep& next) const {
+    const InterpClassPlan& a = view_.classes[now.class_number];
+    const InterpClassPlan& b = view_.classes[next.class_number];
+    return a.level == b.level && popcount(a.point_class) == popcount(b.point_class);
+  }
+  constexpr std::uint32_t level(const InterpStep& step) const { return view_.classes[step.class_number].level; }
+
+  /// Takes the codes of a step whose bins are in that half. Called by one warp, for step after step.
+  constexpr void take(const InterpStep& step, std::uint32_t half) {
+    const InterpClassPlan& plan = view_.classes[step.class_number];
+    const InterpSection& section = sections_[plan.section];
+    const std::uint32_t begin = plan.first - section.first;
+    if (begin == 0 && step.begin == 0) stream_.open(section.lanes, view_.table<std::uint8_t>(view_.job->words));
+    // Copies: what is read in the loop lies in registers then, as stores could not change it.
+    const std::uint32_t count = plan.count;
+    std::int32_t* const out = view_.codes + plan.first;
+    stream_.resume();
+    // The bins of the next window are on their way while codes are taken.
+    vec<std::uint32_t> next;
+    const auto fetch = [&](std::uint32_t w) {
+      X::lanes([&](std::size_t lane) {
+        X::set(next, lane, std::uint32_t{X::load(&memory_.bins[half][w - step.begin][lane], lane)});
+      });
+    };
+    fetch(step.begin);
+    for (std::uint32_t w = step.begin; w < step.end; ++w) {
+      const vec<std::uint32_t> bins = next;
+      vec<std::int32_t> codes;
+      if (w + 1 < step.end) fetch(w + 1);
+      stream_.take_window(bins, codes);
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t number = w * kLanes + static_cast<std::uint32_t>(lane) - begin;
+        if (number < count) X::store(out + number, lane, X::get(codes, lane));
+      });
+    }
+    stream_.pause();
+    if (plan.first + plan.count != section.end || step.end != windows_end(plan)) return;
+    const bool finished = stream_.finished();
+    X::lanes([&](std::size_t lane) {
+      if (lane == 0 && !finished) X::store(&memory_.damaged, lane, true);
+    });
+  }
+
+  /// Writes the bins of a step to that half. Called by each of some warps.
+  constexpr void look_up(const InterpStep& step, std::uint32_t half, std::uint32_t warp, std::uint32_t warps) const {
+    const InterpClassPlan& plan = view_.classes[step.class_number];
+    const std::uint32_t begin = plan.first - sections_[plan.section].first;
+    const std::uint32_t count = plan.count;
+    const ContextOf context(*this, plan);
+    for (std::uint32_t w = step.begin + warp; w < step.end; w += warps) {
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t number = w * kLanes + static_cast<std::uint32_t>(lane) - begin;
+        std::uint32_t bin = kAbsentBin;
+        if (number < count) bin = context.bin(number, lane);
+        X::store(&memory_.bins[half][w - step.begin][lane], lane, static_cast<std::uint8_t>(bin));
+      });
+    }
+  }
+
+  /// Magnitudes of the coarse points of a level, in C order, from the level above. Called by all warps.
+  constexpr void take_coarse(std::uint32_t level, std::uint32_t warp, std::uint32_t warps) const {
+    const InterpLevelPlan& plan = view_.levels[level];
+    const InterpLevelPlan& above = view_.levels[level - 1];
+    const std::uint32_t count = plan.coarse[0] * plan.coarse[1] * plan.coarse[2];
+    std::uint16_t* const out = magnitudes(level);
+    X::lanes([&](std::size_t lane) {
+      for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
+        std::uint16_t magnitude = 0;  // that of anchors
+        if (level > 1) {
+          const std::uint32_t place[kInterpAxes] = {i / plan.coarse[2] / plan.coarse[1],
+                                                    i / plan.coarse[2] % plan.coarse[1], i % plan.coarse[2]};
+          std::uint32_t point_class = 0;
+          std::uint32_t index = 0;
+          unroll<kInterpAxes>([&](auto a) {
+            const bool halved = (above.halved >> a & 1) != 0;
+            const std::uint32_t odd = halved ? place[a] & 1 : 0;
+            point_class |= odd << a;
+            const std::uint32_t extent = odd != 0 ? above.points[a] - above.coarse[a] : above.coarse[a];
+            index = index * extent + (halved ? place[a] >> 1 : place[a]);
+          });
+          magnitude = magnitude_at(level - 1, point_class, index, lane);
+        }
+        X::store(out + i, lane, magnitude);
+      }
+    });
+  }
+
+ private:
+  template <class T>
+  using vec = typename X::template vec<T>;
+
+  constexpr InterpStep open(std::uint32_t number) const {
+    const InterpClassPlan& plan = view_.classes[number];
+    const std::uint32_t begin = (plan.first - sections_[plan.section].first) / kLanes;
+    return {number, begin, cut(begin, windows_end(plan))};
+  }
+  constexpr std::uint32_t windows_end(const InterpClassPlan& plan) const {
+    return (plan.first + plan.count - sections_[plan.section].first + kLanes - 1) / kLanes;
+  }
+  static constexpr std::uint32_t cut(std::uint32_t begin, std::uint32_t end) {
+    return end - begin > kInterpStepWindows ? begin + kInterpStepWindows : end;
+  }
+  constexpr std::uint16_t* magnitudes(std::uint32_t level) const {
+    return view_.work<std::uint16_t>(view_.job->magnitudes[level & 1]);
+  }
+
+  /// Of a point that a class of a level has, 0 being the coarse points.
+  [[gnu::always_inline]] constexpr std::uint16_t magnitude_at(std::uint32_t level, std::uint32_t point_class,
+                                                              std::uint32_t index, std::size_t lane) const {
+    if (point_class == 0) return X::load(magnitudes(level) + index, lane);
+    return interp_magnitude(X::load(view_.codes + view_.levels[level].first[point_class] + index, lane));
+  }
+
+  /// What the bins of a class's points follow from, in registers.
+  class ContextOf {
+   public:
+    constexpr ContextOf(const InterpCodes& codes, const InterpClassPlan& plan)
+        : context_(plan.context), point_class_(plan.point_class), rows_(plan.extents[1]), columns_(plan.extents[2]) {
+      const InterpLevelPlan& level = codes.view_.levels[plan.level];
+      unroll<kInterpAxes>([&](auto a) {
+        Side& side = sides_[a];
+        const unsigned other = point_class_ & ~(1u << a);
+        side.magnitudes = other == 0 ? codes.magnitudes(plan.level) : nullptr;
+        side.codes = codes.view_.codes + level.first[other];
+        side.coarse = level.coarse[a];
+        side.row = a == 2 ? level.coarse[2] : columns_;
+        side.plane = side.row * (a == 1 ? level.coarse[1] : rows_);
+      });
+    }
+
+    [[gnu::always_inline]] constexpr std::uint32_t bin(std::uint32_t number, std::size_t lane) const {
+      if (point_class_ == 0) return kInterpAnchorBin;
+      const std::uint32_t row = number / columns_;
+      const std::uint32_t plane = row / rows_;
+      const std::uint32_t place[kInterpAxes] = {plane, row - plane * rows_, number - row * columns_};
+      std::uint32_t sum = 0;
+      unroll<kInterpAxes>([&](auto a) {
+        if ((point_class_ >> a & 1) == 0) return;
+        const Side& side = sides_[a];
+        const std::uint32_t stride = a == 0 ? side.plane : a == 1 ? side.row : 1;
+        const std::uint32_t before = place[0] * side.plane + place[1] * side.row + place[2];
+        // Where there is no point behind, that before counts twice.
+        const std::uint32_t after = place[a] + 1 < side.coarse ? before + stride : before;
+        sum += side.magnitude(before, lane) + side.magnitude(after, lane);
+      });
+      return context_bin(
+          interp_context(interp_spread(sum, static_cast<std::uint32_t>(popcount(point_class_))), context_));
+    }
+
+   private:
+    /// The class of the neighbours along an axis.
+    struct Side {
+      const std::uint16_t* magnitudes = nullptr;  ///< of the coarse points; null: it has codes
+      const std::int32_t* codes = nullptr;
+      std::uint32_t coarse = 0;  ///< points along the axis
+      std::uint32_t row = 0;     ///< points of a row and of a plane
+      std::uint32_t plane = 0;
+
+      [[gnu::always_inline]] constexpr std::uint32_t magnitude(std::uint32_t index, std::size_t lane) const {
+        return magnitudes != nullptr ? X::load(magnitudes + index, lane)
+                                     : interp_magnitude(X::load(codes + index, lane));
+      }
+    };
+
+    InterpContext context_;
+    unsigned point_class_;
+    std::uint32_t rows_;
+    std::uint32_t columns_;
+    Side sides_[kInterpAxes];
+  };
+
+  const InterpView& view_;
+  InterpCodeMemory& memory_;
+  const InterpSection* sections_;
+  ResidualStream<X> stream_;
+};
+
+/// The values of the anchors from their codes: each is predicted by the one before it along the last axis, the first of
+/// a row along the axis before, the first of a plane along the first axis.
+template <class X, class Word>
+class InterpAnchors {
+ public:
+  explicit constexpr InterpAnchors(const InterpView& view)
+      : codes_(view.codes),
+        values_(view.work<Word>(view.job->anchors)),
+        fraction_bits_(view.job->fraction_bits),
+        points_(view.levels[0].points) {}
+
+  template <class Block>
+  constexpr void run(Block& block) const {
+    block.first([&] {
+      X::lanes([&](std::size_t lane) {
+        if (lane == 0) X::store(values_, lane, interp_value(Word{0}, X::load(codes_, lane), fraction_bits_));
+      });
+      line(0, points_[1] * points_[2], points_[0]);
+    });
+    block.all([&](std::uint32_t warp, std::uint32_t warps) {
+      for (std::uint32_t z = warp; z < points_[0]; z += warps)
+        line(z * points_[1] * points_[2], points_[2], points_[1]);
+    });
+    block.all([&](std::uint32_t warp, std::uint32_t warps) {
+      for (std::uint32_t row = warp; row < points_[0] * points_[1]; row += warps) line(row * points_[2], 1, points_[2]);
+    });
+  }
+
+ private:
+  using Unsigned = InterpUnsigned<Word>;
+
+  /// Of `count` anchors the first has its value; sums the codes of the others to it.
+  constexpr void line(std::uint32_t first, std::uint32_t stride, std::uint32_t count) const {
+    X::sync();
+    auto last = static_cast<Unsigned>(X::load_same(values_ + first));
+    for (std::uint32_t begin = 1; begin < count; begin += kLanes) {
+      typename X::template vec<Unsigned> sums;
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t i = begin + static_cast<std::uint32_t>(lane);
+        const std::int32_t code = i < count ? X::load(codes_ + first + i * stride, lane) : 0;
+        X::set(sums, lane, static_cast<Unsigned>(interp_value(Word{0}, code, fraction_bits_)));
+      });
+      X::inclusive_scan(sums);
+      X::lanes([&](std::size_t lane) {
+        const std::uint32_t i = begin + static_cast<std::uint32_t>(lane);
+        if (i < count) X::store(values_ + first + i * stride, lane, static_cast<Word>(last + X::get(sums, lane)));
+      });
+      last += X::broadcast(sums, kLanes - 1);
+    }
+  }
+
+  const std::int32_t* codes_;
+  Word* values_;
+  unsigned fraction_bits_;
+  const std::uint32_t* points_;
+};
+
+/// Decodes the codes and anchors of a chunk; returns whether its lanes ended where they should. A block is the warps of
+/// a thread block, at least 2, as in kernels/stencil/warp/level_decode.h.
+template <class X, class Block>
+constexpr bool decode_interp_codes(Block& block, const JobTask& task, InterpCodeMemory& memory) {
+  const InterpView view(task);
+  block.all([&](std::uint32_t warp, std::uint32_t warps) {
+    fill_slot_buckets<X>(*view.job, view.table<StreamStarts>(view.job->starts), warp, warps, memory.buckets);
+  });
+  block.first([&] {
+    X::lanes([&](std::size_t lane) {
+      if (lane == 0) X::store(&memory.damaged, lane, false);
+    });
+  });
+  InterpCodes<X> codes(view, memory);
+  InterpStep now;
+  InterpStep next = codes.first();
+  std::uint32_t opened = 0;
+  for (std::uint32_t half = 0; now.any() || next.any(); half ^= 1) {
+    const bool ready = next.any() && (!now.any() || codes.independent(now, next));
+    const std::uint32_t level = codes.level(next);
+    if (ready && level != opened) {
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { codes.take_coarse(level, warp, warps); });
+      opened = level;
+    }
+    block.first_and_others(
+        [&] {
+          if (now.any()) codes.take(now, half ^ 1);
+        },
+        [&](std::uint32_t warp, std::uint32_t warps) {
+          if (ready) codes.look_up(next, half, warp, warps);
+        });
+    now = ready ? next : InterpStep{};
+    if (ready) next = codes.after(next);
+  }
+  if (view.job->wide)
+    InterpAnchors<X, std::int64_t>(view).run(block);
+  else
+    InterpAnchors<X, std::int32_t>(view).run(block);
+  return !memory.damaged;
+}
+
+}  // namespace quern::kernels
