@@ -16,7 +16,9 @@ usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
   sanitize   a part of these tests under compute-sanitizer: memcheck, racecheck, initcheck, synccheck
   bench      device benchmarks (bench/gpu): lines of JSON in build/gpu/bench/bench_gpu.jsonl, at most 8 minutes, and
              a table of them beside the committed results (bench/results/gpu-h200.jsonl)
-Without --stage: all four in this order. --build-only is --stage build.
+  interp     the codec interp alone, in less than 3 minutes: same values as the CPU over 100 runs, and what its kernels
+             take on 26 MB and 512 MiB; lines of JSON in build/gpu/bench/bench_interp.jsonl
+Without --stage: the first four in this order. --build-only is --stage build.
 
   --pack DIR      copies what was built (BUILD: build/gpu) into DIR, stripped, with what it needs to run elsewhere
   --prebuilt DIR  runs from DIR and builds nothing: equal, sanitize, bench, each on a part of its cases and at most 2 minutes;
@@ -40,8 +42,8 @@ while (($#)); do
   case "$1" in
     --stage)
       case "${2:-}" in
-        build | equal | sanitize | bench) stages+=("$2") ;;
-        *) echo "gpu_check.sh: --stage takes build, equal, sanitize or bench" >&2; exit 1 ;;
+        build | equal | sanitize | bench | interp) stages+=("$2") ;;
+        *) echo "gpu_check.sh: --stage takes build, equal, sanitize, bench or interp" >&2; exit 1 ;;
       esac
       shift ;;
     --build-only) stages+=(build) ;;
@@ -174,6 +176,17 @@ stage_bench() {
   return "$status"
 }
 
+# A run of each half has 80 seconds, whatever the limit of other stages is.
+stage_interp() {
+  need_device || return
+  local equality=$programs/gpu_equality bench=$programs/bench_gpu limit=80
+  [[ -x $equality && -x $bench ]] || { skip "this build has no tests labelled gpu, or no device benchmarks"; return; }
+  mkdir -p "$results/bench"
+  QUERN_GPU_EVERY=1 QUERN_GPU_RUNS=100 QUERN_GPU_PLANES=32 within_limit "$equality" --gtest_filter='*Interp*' || return
+  within_limit "$bench" --out "$results/bench/bench_interp.jsonl" --subjects interp --types f32 --seconds 60 \
+    --bytes 25920000,536870912 --tiles block,plane
+}
+
 result=0
 for stage in "${stages[@]}"; do
   echo "=== $stage"
@@ -183,6 +196,7 @@ for stage in "${stages[@]}"; do
     equal) stage_equal || status=$? ;;
     sanitize) stage_sanitize || status=$? ;;
     bench) stage_bench || status=$? ;;
+    interp) stage_interp || status=$? ;;
   esac
   if ((status == 77)); then
     ((result)) || result=77

@@ -14,7 +14,7 @@ constexpr std::uint64_t kChunkElems = UINT64_C(1) << 21;
 
 }  // namespace
 
-bool HostSlab::plan(const BenchArray& array, const char* layout, std::uint64_t elems) {
+bool HostSlab::plan(const ArrayCodec& codec, const BenchArray& array, const char* layout, std::uint64_t elems) {
   std::array<std::uint64_t, 3> extents = array.extents;
   const std::size_t axis = extents[0] > 1 ? 0 : extents[1] > 1 ? 1 : 2;
   const std::uint64_t each = array.elems() / extents[axis];
@@ -34,7 +34,6 @@ bool HostSlab::plan(const BenchArray& array, const char* layout, std::uint64_t e
   SerialRunner runner;
   request.sample = &sample;
   request.runner = &runner;
-  const ArrayCodec& codec = codec::stencil::stencil_codec();
   auto encoder = codec.plan(request);
   if (!encoder.ok()) return false;
   encoder_ = std::move(*encoder);
@@ -51,7 +50,7 @@ bool HostSlab::plan(const BenchArray& array, const char* layout, std::uint64_t e
 }
 
 bool HostChunk::encode(const BenchArray& array, const char* layout) {
-  if (!slab_.plan(array, layout, kChunkElems)) return false;
+  if (!slab_.plan(codec::stencil::stencil_codec(), array, layout, kChunkElems)) return false;
   const ChunkGrid& grid = slab_.encoder().plan().grid;
   const auto n = grid.counts();
   if (n[0] * n[1] * n[2] != 1) return false;

@@ -1,4 +1,4 @@
-// The first planes of an array as the stencil codec's host plans and encodes them. They stand for all of the array.
+// The first planes of an array as a codec's host plans and encodes them. They stand for all of the array.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class HostSlab {
   HostSlab& operator=(const HostSlab&) = delete;
 
   /// Copies about so many elements of the array from the device. False when they cannot be planned in that layout.
-  bool plan(const BenchArray& array, const char* layout, std::uint64_t elems);
+  bool plan(const ArrayCodec& codec, const BenchArray& array, const char* layout, std::uint64_t elems);
 
   const std::vector<std::uint8_t>& data() const { return data_; }
   ChunkEncoder& encoder() const { return *encoder_; }
@@ -37,7 +37,7 @@ class HostSlab {
   AlignedBuffer scratch_;
 };
 
-/// Planes that are one chunk.
+/// Planes that are one chunk of the stencil codec.
 class HostChunk {
  public:
   /// False when they are not, or not in that layout.

@@ -38,10 +38,10 @@ std::array<std::uint64_t, 3> extents_for(TileShape tile, std::uint64_t elems) {
   return {std::max<std::uint64_t>(1, elems / (side * side)), side, side};
 }
 
-/// Whether stencil is timed on an array: where it is asked for by name, else on one kind, as its chunks are encoded by
-/// the host first.
-bool wants_stencil(const Session& session, const BenchArray& array) {
-  if (!session.options().subjects.empty()) return session.wants("stencil");
+/// Whether a codec whose chunks the host encodes first is timed on an array: where it is asked for by name, else on one
+/// kind.
+bool wants_jobs_of(const char* codec, const Session& session, const BenchArray& array) {
+  if (!session.options().subjects.empty()) return session.wants(codec);
   return array.element == kernels::Element::f32 && array.tile == TileShape::block &&
          array.bytes() == UINT64_C(512) << 20;
 }
@@ -50,7 +50,8 @@ void run_subjects(Session& session, const BenchArray& array) {
   if (session.wants("range")) bench_range(session, array);
   if (session.wants("lorenzo")) bench_lorenzo(session, array);
   if (session.wants("mask")) bench_mask(session, array);
-  if (wants_stencil(session, array)) {
+  if (wants_jobs_of("interp", session, array)) bench_interp(session, array);
+  if (wants_jobs_of("stencil", session, array)) {
     bench_stencil(session, array);
     bench_stencil_encode(session, array);
     bench_stencil_steps(session, array);

@@ -1,128 +1,34 @@
-// The stencil kernels on chunks in levels. The host encodes the first chunk's worth of the array, which takes long; the
-// device decodes as many chunks as the array has.
-#include <algorithm>
-#include <cstring>
-#include <numeric>
-#include <vector>
-
-#include <quern/codec.h>
-
-#include "bench/gpu/host_chunk.h"
-#include "bench/gpu/subjects.h"
+// The stencil kernels on chunks in levels.
+#include "bench/gpu/job_bench.h"
 #include "codecs/stencil/device/levels_job.h"
 #include "codecs/stencil/device/state.h"
+#include "codecs/stencil/stencil.h"
 #include "kernels/stencil/cuda/decode_entry_points.h"
 #include "kernels/stencil/level_job.h"
 
 namespace quern::bench {
 namespace {
 
-/// Elements that the host encodes: a chunk, or a few if the array is cut otherwise.
-constexpr std::uint64_t kSlabElems = UINT64_C(1) << 21;
+struct Levels {
+  static constexpr const char* kName = "stencil";
+  static constexpr const char* kStep = "decode_levels";
+  static constexpr const char* kLayout = "levels";
+  using Job = kernels::LevelJob;
 
-class StencilBench {
- public:
-  StencilBench(Session& session, const BenchArray& array) : session_(session), array_(array) {}
-
-  void run() {
-    if (!encode()) return;
-    std::vector<kernels::LevelJob> heads;
-    std::vector<std::uint8_t> jobs;
-    for (const Vector<std::uint8_t>& job : jobs_) {
-      std::memcpy(&heads.emplace_back(), job.data(), sizeof(kernels::LevelJob));
-      starts_.push_back(jobs.size());
-      jobs.insert(jobs.end(), job.begin(), job.end());
-      jobs.resize((jobs.size() + kernels::kJobAlignment - 1) / kernels::kJobAlignment * kernels::kJobAlignment);
-    }
-    // As many chunks as the array has.
-    const std::uint64_t times = std::max<std::uint64_t>(1, array_.bytes() / slab_bytes_);
-    const std::uint64_t count = times * jobs_.size();
-    std::uint64_t work_bytes = 0;
-    for (const kernels::LevelJob& head : heads) work_bytes += head.head.work_bytes;
-    if (!session_.has_room(jobs.size() + times * (work_bytes + slab_bytes_))) return;
-    DeviceArray<std::uint8_t> device_jobs(jobs);
-    DeviceArray<std::uint8_t> work(times * work_bytes);
-    DeviceArray<std::uint8_t> values(times * slab_bytes_);
-    std::vector<kernels::JobTask> tasks;
-    std::uint64_t at = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::size_t which = i % jobs_.size();
-      kernels::JobTask task;
-      task.job = device_jobs.data() + starts_[which];
-      task.work = work.data() + at;
-      task.out = values.data() + i / jobs_.size() * slab_bytes_ + offsets_[which];
-      tasks.push_back(task);
-      at += heads[which].head.work_bytes;
-    }
-    DeviceArray<kernels::JobTask> device_tasks(tasks);
-    DeviceArray<std::uint32_t> damaged(count);
-    check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
-    const std::uint64_t n = times * slab_bytes_;
-    const std::uint64_t stored = times * stored_bytes_;
-    session_.time_step(array_, "stencil", "decode_levels", {n, stored, n + stored}, [&](cudaStream_t stream) {
-      return kernels::stencil_levels_decode_async(device_tasks.data(), static_cast<std::uint32_t>(count),
-                                                  damaged.data(), stream);
-    });
-    const auto flags = damaged.get();
-    const auto back = values.get();
-    bool same = true;
-    for (std::uint64_t t = 0; t < times; ++t)
-      same = same && std::memcmp(back.data() + t * slab_bytes_, expected_.data(), slab_bytes_) == 0;
-    session_.tell(array_, "stencil",
-                  Members()
-                      .count("chunks", count)
-                      .number("ratio", static_cast<double>(n) / static_cast<double>(stored))
-                      .count("damaged_chunks", std::accumulate(flags.begin(), flags.end(), std::uint64_t{0}))
-                      .flag("same_values", same));
+  static const ArrayCodec& codec() { return codec::stencil::stencil_codec(); }
+  static std::uint64_t work_bytes(const Job& job) { return job.head.work_bytes; }
+  static bool append_job(std::span<const std::uint8_t> state, std::span<const std::uint8_t> chunk,
+                         const MutableBox3& box, Vector<std::uint8_t>& out) {
+    return codec::stencil::append_levels_job(codec::stencil::spec_of_state(state), chunk, box, out);
   }
-
- private:
-  /// The first planes of the array as an array of their own: jobs of its chunks, and what the host
-  /// decodes. False when there are chunks that are not in levels.
-  bool encode() {
-    HostSlab slab;
-    if (!slab.plan(array_, "levels", kSlabElems)) return false;
-    slab_bytes_ = slab.data().size();
-    expected_.assign(slab_bytes_, 0);
-    const ChunkGrid& grid = slab.encoder().plan().grid;
-    const auto n = grid.counts();
-    Vector<std::uint8_t> bytes(slab.encoder().max_chunk_bytes());
-    for (std::uint64_t c = 0; c < n[0] * n[1] * n[2]; ++c) {
-      const std::uint64_t place[3] = {c / (n[1] * n[2]), c / n[2] % n[1], c % n[2]};
-      MutableBox3 box;
-      box.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
-      std::uint64_t first = 0;
-      for (std::size_t a = 0; a < 3; ++a) {
-        box.extents[a] = std::min(grid.chunk[a], grid.extents[a] - place[a] * grid.chunk[a]);
-        first += place[a] * grid.chunk[a] * (a == 2 ? 1 : box.strides[a]);
-      }
-      const std::uint64_t offset = first * kernels::element_bytes(array_.element);
-      box.data = expected_.data() + offset;
-      const auto written =
-          slab.encoder().encode({slab.data().data() + offset, box.extents, box.strides}, bytes, slab.scratch());
-      if (!written.ok()) return false;
-      const std::span<const std::uint8_t> chunk(bytes.data(), *written);
-      if (!slab.decoder().decode(chunk, box, slab.scratch()).ok()) return false;
-      const codec::stencil::ChunkSpec spec = codec::stencil::spec_of_state(slab.decoder().device_state());
-      if (!codec::stencil::append_levels_job(spec, chunk, box, jobs_.emplace_back())) return false;
-      offsets_.push_back(offset);
-      stored_bytes_ += chunk.size();
-    }
-    return true;
+  static cudaError_t decode_async(const kernels::JobTask* tasks, std::uint32_t count, std::uint32_t* damaged,
+                                  cudaStream_t stream) {
+    return kernels::stencil_levels_decode_async(tasks, count, damaged, stream);
   }
-
-  Session& session_;
-  const BenchArray& array_;
-  std::vector<Vector<std::uint8_t>> jobs_;
-  std::vector<std::uint64_t> offsets_;  ///< of a chunk's elements in the slab
-  std::vector<std::uint64_t> starts_;   ///< of its job
-  std::vector<std::uint8_t> expected_;  ///< the slab as the host decodes it
-  std::uint64_t slab_bytes_ = 0;
-  std::uint64_t stored_bytes_ = 0;
 };
 
 }  // namespace
 
-void bench_stencil(Session& session, const BenchArray& array) { StencilBench(session, array).run(); }
+void bench_stencil(Session& session, const BenchArray& array) { JobBench<Levels>(session, array).run(); }
 
 }  // namespace quern::bench

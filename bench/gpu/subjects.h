@@ -20,6 +20,9 @@ void bench_stencil_encode(Session& session, const BenchArray& array);
 /// Its chunks in levels, in planes and under the wavelet, encoded in steps; the first stands for all, here, too.
 void bench_stencil_steps(Session& session, const BenchArray& array);
 
+/// Chunks of the interp codec, decoded; the first of them encoded by the host.
+void bench_interp(Session& session, const BenchArray& array);
+
 /// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
 /// not, under an absolute one, and back.
 void bench_arrays(Session& session, const BenchArray& array);

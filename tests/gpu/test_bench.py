@@ -15,6 +15,7 @@ SUBJECT_STEPS = {
     "lorenzo": {"estimate_sample", "measure_sample", "encode_to_slots", "join", "find_range_and_encode_to_slots", "decode"},
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode", "encode_levels_and_fill", "decode_levels"},
+    "interp": {"decode"},
     "stencil": {"decode_levels", "decode_raster"},
     "stencil_encode": {"encode_raster", "write_raster_lanes"},
     "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress",
@@ -91,7 +92,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(steps | optional, wanted, where)
         self.assertGreater(2 * sum(optional <= steps for steps in seen.values()), len(seen))
         checks = self.of(records, "check")
-        for subject in ("range", "lorenzo", "mask", "arrays", "batches"):
+        for subject in ("range", "lorenzo", "mask", "interp", "arrays", "batches"):
             self.assertEqual(sum(c["subject"] == subject for c in checks), len(arrays))
         for check in checks:
             if check["subject"] == "range":
@@ -101,7 +102,7 @@ class Bench(unittest.TestCase):
                 self.assertLessEqual(check["largest_error"], check["bound"])
                 # Nearly all of the bound is used, or the field is not what it should be.
                 self.assertGreater(check["largest_error"], 0.5 * check["bound"])
-            elif check["subject"] == "stencil":
+            elif check["subject"] in ("interp", "stencil"):
                 self.assertEqual((check["damaged_chunks"], check["same_values"]), (0, True))
             elif check["subject"] in ("stencil_encode", "stencil_steps"):
                 self.assertTrue(check["same_bytes"])
@@ -120,7 +121,7 @@ class Bench(unittest.TestCase):
         # The three tiles take the simulator minutes.
         tiles = ("block", "plane", "line") if os.environ.get("QUERN_TEST_THOROUGH") == "1" else ("plane",)
         records = self.records("--bytes", "40000", "--types", "f32", "--tiles", ",".join(tiles), "--subjects",
-                               "range,lorenzo,mask,stencil,arrays,batches")
+                               "range,lorenzo,mask,interp,stencil,arrays,batches")
         checks = self.check_all(records, {("f32", tile, field) for tile in tiles for field in FIELDS})
         ratios = {}
         for check in checks:

@@ -73,6 +73,14 @@ class Prebuilt(unittest.TestCase):
         with open(os.path.join(TREE, "bench", "results", "gpu-h200.jsonl"), encoding="utf-8") as lines:
             return next(r["gbs"] for r in map(json.loads, lines) if all(r.get(key) == TIMING[key] for key in step))
 
+    def test_StageInterp_RunsItsTestsAndBenchmarksAlone(self):
+        self.pack()
+        result = self.check("--stage", "interp")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("equality 1", result.stdout)
+        self.assertNotIn("metrics", result.stdout)
+        self.assertTrue(os.path.exists(os.path.join(self.packed, "results", "bench", "bench_interp.jsonl")))
+
     def test_FailingProgram_FailsItsStage(self):
         self.built_program("gpu_metrics", "echo broken; exit 1")
         self.pack()
