@@ -22,6 +22,8 @@ struct InterpCodeMemory {
   std::uint8_t bins[2][kInterpStepWindows][kLanes];  ///< one half is written while the other one is read
   bool damaged;                                      ///< lanes did not end where they should
 };
+/// What devices of all kinds have, less what the runtime takes.
+static_assert(sizeof(InterpCodeMemory) <= 99 * 1024 - 1024);
 
 /// Windows [begin, end) of a class. They are counted in its section, so that stream l has lane l of each.
 struct InterpStep {
