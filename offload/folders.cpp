@@ -1,6 +1,5 @@
 #include "offload/folders.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "storage/publish_file.h"
@@ -44,7 +43,7 @@ Result<std::unique_ptr<storage::FileLock>> Folder::wait_for_turn(storage::Report
   return std::move(lock).value();
 }
 
-double Folder::now() {
+double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -60,27 +59,6 @@ FolderUse Folder::use() const {
   use.read_rate = read_rate_.per_second();
   use.write_rate = write_rate_.per_second();
   return use;
-}
-
-double Folder::rate() const {
-  const FolderUse use = this->use();
-  return std::min(use.read_rate, use.write_rate);
-}
-
-Spread::Spread(std::span<const std::unique_ptr<Folder>> folders) : bytes_(folders.size()) {
-  for (const auto& folder : folders) rates_.push_back(folder->rate());
-  if (std::any_of(rates_.begin(), rates_.end(), [](double rate) { return rate <= 0; }))
-    std::fill(rates_.begin(), rates_.end(), 1);
-}
-
-std::uint32_t Spread::place(std::uint64_t bytes) {
-  std::size_t best = 0;
-  for (std::size_t f = 1; f < rates_.size(); ++f)
-    if ((bytes_[f] + static_cast<double>(bytes)) / rates_[f] <
-        (bytes_[best] + static_cast<double>(bytes)) / rates_[best])
-      best = f;
-  bytes_[best] += static_cast<double>(bytes);
-  return static_cast<std::uint32_t>(best);
 }
 
 }  // namespace quern::offload

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <span>
 
-#include "checkpoint/engine/rates.h"
 #include "offload/worker.h"
 #include "storage/file_system.h"
+#include "storage/moving_rate.h"
 #include "storage/report.h"
 
 namespace quern::offload {
@@ -26,6 +26,9 @@ struct FolderUse {
   double read_rate = 0;  ///< bytes a second of late; 0: not known
   double write_rate = 0;
 };
+
+/// Of a clock that never goes back.
+double seconds_now();
 
 class Folder {
  public:
@@ -56,19 +59,16 @@ class Folder {
   /// What a read or write took.
   void add(bool writes, std::uint64_t bytes, double seconds);
   FolderUse use() const;
-  /// The slower of reading and writing, bytes a second; 0 while one of them is not known.
-  double rate() const;
 
  private:
   template <class Body>
   Status in_turn(bool writes, std::uint64_t bytes, storage::Report& report, const Body& body) {
     QUERN_ASSIGN_OR_RETURN(const auto turn, wait_for_turn(report));
-    const double begin = now();
+    const double begin = seconds_now();
     QUERN_RETURN_IF_ERROR(body());
-    add(writes, bytes, now() - begin);
+    add(writes, bytes, seconds_now() - begin);
     return {};
   }
-  static double now();
   Result<std::unique_ptr<storage::FileLock>> wait_for_turn(storage::Report& report);
 
   storage::FileSystem& files_;
@@ -76,22 +76,10 @@ class Folder {
   std::unique_ptr<storage::FileLock> held_;
   mutable std::mutex mutex_;
   FolderUse use_;
-  checkpoint::MovingRate read_rate_;
-  checkpoint::MovingRate write_rate_;
+  storage::MovingRate read_rate_;
+  storage::MovingRate write_rate_;
   Worker reader_;
   Worker writer_;
-};
-
-/// Where subgroups of a pass are written: each goes where all that goes there would be done soonest, so that folders
-/// get bytes in proportion to their rates. Equal rates until all are known.
-class Spread {
- public:
-  explicit Spread(std::span<const std::unique_ptr<Folder>> folders);
-  std::uint32_t place(std::uint64_t bytes);
-
- private:
-  Vector<double> rates_;
-  Vector<double> bytes_;
 };
 
 }  // namespace quern::offload

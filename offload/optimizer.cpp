@@ -11,6 +11,7 @@
 
 #include "offload/members.h"
 #include "offload/pass.h"
+#include "offload/schedule/make_schedule.h"
 #include "storage/publish_file.h"
 
 namespace quern::offload {
@@ -212,7 +213,6 @@ Status Optimizer::load(std::uint64_t step_count, const PartSource& source, Repor
     }
     return {};
   };
-  forward_ = true;
   broken_ = false;
   loaded_ = loaded_ && in_files();
   Status status = run_pass(pass, report);
@@ -301,9 +301,7 @@ Result<StepOutcome> Optimizer::step(std::span<const RegionStep> regions, const S
     rules.push_back(make_adam_rule(settings));
   }
   Pass pass;
-  pass.order.resize(groups_.size());
-  std::iota(pass.order.begin(), pass.order.end(), std::size_t{0});
-  if (!forward_) std::reverse(pass.order.begin(), pass.order.end());
+  plan(pass);
   pass.body = [&](SubgroupData& data, const Subgroup& group) -> Status {
     const RegionStep& region = regions[group.region];
     codec::tensor::AtRestGradient gradient = region.gradient;
@@ -319,6 +317,40 @@ Result<StepOutcome> Optimizer::step(std::span<const RegionStep> regions, const S
   pass.next.step = step;
   QUERN_RETURN_IF_ERROR(finish_pass(pass, status, report));
   return outcome;
+}
+
+Machine Optimizer::machine() const {
+  Machine out;
+  out.cpu = update_rate_.per_second();
+  for (const auto& folder : folders_) {
+    const FolderUse use = folder->use();
+    out.paths.push_back({use.read_rate, use.write_rate});
+  }
+  out.buffers = slots_.size();
+  return out;
+}
+
+/// Asks for a schedule with the rates of late, of the subgroups where they are now.
+void Optimizer::plan(Pass& pass) const {
+  Vector<Job> jobs(groups_.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    jobs[g].values = groups_[g].values;
+    jobs[g].bytes = stored_bytes(g);
+    if (in_files() && slot_of_[g] == kNone) jobs[g].path = manifest_.groups[g].folder;
+  }
+  pass.folder.resize(groups_.size());
+  for (const Placed& placed : make_schedule(machine(), jobs)) {
+    pass.order.push_back(placed.job);
+    if (in_files()) pass.folder[placed.job] = static_cast<std::uint32_t>(placed.path);
+  }
+}
+
+/// Where a load puts the subgroups, which has nothing to read before.
+Vector<std::uint32_t> Optimizer::even_folders() const {
+  PathShares shares(machine().paths);
+  Vector<std::uint32_t> out(groups_.size());
+  for (std::size_t g = 0; g < groups_.size(); ++g) out[g] = static_cast<std::uint32_t>(shares.place(stored_bytes(g)));
+  return out;
 }
 
 Usage Optimizer::usage() const {

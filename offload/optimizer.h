@@ -15,6 +15,7 @@
 #include "codecs/tensor/replay.h"
 #include "libcompress/core/task_runner.h"
 #include "offload/folders.h"
+#include "offload/schedule/machine.h"
 #include "offload/subgroup_file.h"
 
 namespace quern::offload {
@@ -30,6 +31,7 @@ struct OptimizerOptions {
   bool io_threads = true;          ///< false: reads and writes are done by the caller, one after the other
   /// Files are synced before a step counts, so that it survives a power cut. Else it survives the death of the process.
   bool durable = false;
+  bool record = false;  ///< keep what took place when in the last pass: step_spans()
 };
 
 /// Parameters of one region in a step; host memory, of the region's size.
@@ -73,6 +75,18 @@ struct Usage {
   Vector<FolderUse> folders;
 };
 
+/// What a step does, and what its caller waits for.
+enum class StepActivity { read, update, write, wait_for_read, wait_for_memory, wait_for_writes };
+
+/// In seconds from the beginning of the pass.
+struct StepSpan {
+  StepActivity activity = StepActivity::update;
+  std::size_t folder = 0;  ///< of reads and writes
+  std::size_t group = 0;
+  double begin = 0;
+  double end = 0;
+};
+
 class Optimizer : public Allocated {
  public:
   /// Opens what the folders hold, which must be a state of these options, or begins a new one, which must be loaded
@@ -93,6 +107,10 @@ class Optimizer : public Allocated {
   /// One step, with one entry a region. One thread at a time may call load, read and step.
   Result<StepOutcome> step(std::span<const RegionStep> regions, const StepOptions& options, storage::Report& report);
   Usage usage() const;
+  /// What the rates of late are, as schedules are made for them. There is no kernel for GPUs: their rates are 0.
+  Machine machine() const;
+  /// Of the last load, read or step, with `record`.
+  std::span<const StepSpan> step_spans() const { return spans_; }
   /// Fails in a child of a fork, where nothing but destroying may be done: the threads and locks are the parent's.
   Status check_process(storage::Report& report) const;
 
@@ -119,6 +137,10 @@ class Optimizer : public Allocated {
 
   Status run_pass(Pass& pass, storage::Report& report);
   Status finish_pass(Pass& pass, Status status, storage::Report& report);
+  void plan(Pass& pass) const;
+  Vector<std::uint32_t> even_folders() const;
+  void bring_forward(Pass& pass, std::size_t position);
+  void record(StepActivity activity, std::size_t folder, std::size_t group, double begin);
   Status wait_for_subgroup(Pass& pass, std::size_t position, storage::Report& report);
   std::size_t find_slot(const Pass& pass, std::size_t position, std::size_t wanted) const;
   void empty_slot(std::size_t slot, bool frees);
@@ -145,7 +167,6 @@ class Optimizer : public Allocated {
   Manifest manifest_;
   bool loaded_ = false;
   bool broken_ = false;  ///< what the folders hold is not what is here
-  bool forward_ = true;  ///< which way the next step goes
   std::uint64_t last_stamp_ = 0;
 
   mutable std::mutex mutex_;
@@ -154,6 +175,9 @@ class Optimizer : public Allocated {
   Vector<Slot> slots_;
   Vector<std::size_t> slot_of_;  ///< of each subgroup
   Usage usage_;
+  storage::MovingRate update_rate_;  ///< of values
+  Vector<StepSpan> spans_;
+  double pass_begin_ = 0;
   std::unique_ptr<RunnerHandle> runner_;
   Vector<std::unique_ptr<Folder>> folders_;  // last: their threads use all the rest
 };

@@ -30,7 +30,8 @@ std::size_t Optimizer::find_slot(const Pass& pass, std::size_t position, std::si
       later = s, latest = at;
     }
   }
-  return done != kNone ? done : later;
+  if (done != kNone) return done;
+  return wanted == position ? later : kNone;
 }
 
 /// Runs a job whose only outcome is a status.
@@ -103,19 +104,22 @@ void Optimizer::begin_read(std::size_t slot) {
   post(folder.reader(), slot, [this, slot, group, stored, &folder] {
     Slot& s = slots_[slot];
     s.report = {};
-    settle(slot, SlotState::ready, guarded([&] {
-             QUERN_RETURN_IF_ERROR(s.data.fit(groups_[group], options_.form));
-             return folder.read_in_turn(stored_bytes(group), s.report, [&] {
-               return read_subgroup(files_, path_of(group, stored), stored, s.data, s.report);
-             });
-           }));
+    const double begin = seconds_now();
+    const Status status = guarded([&] {
+      QUERN_RETURN_IF_ERROR(s.data.fit(groups_[group], options_.form));
+      return folder.read_in_turn(stored_bytes(group), s.report, [&] {
+        return read_subgroup(files_, path_of(group, stored), stored, s.data, s.report);
+      });
+    });
+    record(StepActivity::read, stored.folder, group, begin);
+    settle(slot, SlotState::ready, status);
   });
 }
 
 void Optimizer::begin_write(Pass& pass, std::size_t slot) {
   const std::size_t group = slots_[slot].group;
   StoredSubgroup& stored = pass.next.groups[group];
-  stored.folder = pass.spread->place(slots_[slot].data.bytes());
+  stored.folder = pass.folder[group];
   stored.stamp = pass.next.stamp;
   {
     const std::lock_guard lock(mutex_);
@@ -125,11 +129,14 @@ void Optimizer::begin_write(Pass& pass, std::size_t slot) {
   post(folder.writer(), slot, [this, slot, group, &stored, &folder] {
     Slot& s = slots_[slot];
     s.report = {};
-    settle(slot, SlotState::ready, guarded([&] {
-             return folder.write_in_turn(s.data.bytes(), s.report, [&] {
-               return write_subgroup(files_, path_of(group, stored), s.data, options_.durable, stored, s.report);
-             });
-           }));
+    const double begin = seconds_now();
+    const Status status = guarded([&] {
+      return folder.write_in_turn(s.data.bytes(), s.report, [&] {
+        return write_subgroup(files_, path_of(group, stored), s.data, options_.durable, stored, s.report);
+      });
+    });
+    record(StepActivity::write, stored.folder, group, begin);
+    settle(slot, SlotState::ready, status);
   });
 }
 
@@ -212,23 +219,54 @@ Status Optimizer::first_failure(storage::Report& report) {
   return {};
 }
 
+/// Brings the first subgroup that is in memory to that position: a folder that is late holds up its own subgroups alone.
+/// The mutex is held.
+void Optimizer::bring_forward(Pass& pass, std::size_t position) {
+  const std::size_t next = slot_of_[pass.order[position]];
+  if (next != kNone && slots_[next].state == SlotState::ready) return;
+  std::size_t first = pass.order.size();
+  for (const Slot& slot : slots_)
+    if (slot.state == SlotState::ready && pass.position[slot.group] != kNone && pass.position[slot.group] >= position)
+      first = std::min(first, pass.position[slot.group]);
+  if (first == pass.order.size()) return;
+  std::swap(pass.order[position], pass.order[first]);
+  pass.position[pass.order[position]] = position;
+  pass.position[pass.order[first]] = first;
+}
+
 /// Waits until the subgroup at a position is in memory.
 Status Optimizer::wait_for_subgroup(Pass& pass, std::size_t position, storage::Report& report) {
-  const std::size_t group = pass.order[position];
   for (;;) {
     std::uint64_t seen = 0;
     {
       const std::lock_guard lock(mutex_);
       seen = changes_;
+      if (pass.reads && pass.writes) bring_forward(pass, position);
     }
     read_ahead(pass, position);
     QUERN_RETURN_IF_ERROR(first_failure(report));
     std::unique_lock lock(mutex_);
+    const std::size_t group = pass.order[position];
     const std::size_t slot = slot_of_[group];
     if (slot != kNone && slots_[slot].state == SlotState::ready) return {};
     // Whatever was read or written meanwhile may have made room to read further ahead.
+    const StepActivity what = slot == kNone ? StepActivity::wait_for_memory : StepActivity::wait_for_read;
+    const double begin = seconds_now();
     changed_.wait(lock, [&] { return changes_ != seen; });
+    lock.unlock();
+    record(what, in_files() ? manifest_.groups[group].folder : 0, group, begin);
   }
+}
+
+void Optimizer::record(StepActivity activity, std::size_t folder, std::size_t group, double begin) {
+  if (!options_.record) return;
+  const double end = seconds_now();
+  // A picture without a span is better than a step that fails for it.
+  (void)guarded([&] {
+    const std::lock_guard lock(mutex_);
+    spans_.push_back({activity, folder, group, begin - pass_begin_, end - pass_begin_});
+    return Status();
+  });
 }
 
 Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
@@ -236,8 +274,10 @@ Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
     pass.next = manifest_;
     pass.next.stamp = ++last_stamp_;
     pass.next.groups.resize(groups_.size());
-    pass.spread.emplace(std::span<const std::unique_ptr<Folder>>(folders_));
+    if (in_files() && pass.folder.empty()) pass.folder = even_folders();
   }
+  spans_.clear();
+  pass_begin_ = seconds_now();
   pass.position.assign(groups_.size(), kNone);
   for (std::size_t p = 0; p < pass.order.size(); ++p) {
     pass.position[pass.order[p]] = p;
@@ -248,7 +288,10 @@ Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
       QUERN_RETURN_IF_ERROR(wait_for_subgroup(pass, p, report));
       const std::size_t slot = slot_of_[pass.order[p]];
       slots_[slot].changed = slots_[slot].changed || pass.writes;
+      const double begin = seconds_now();
       QUERN_RETURN_IF_ERROR(pass.body(slots_[slot].data, groups_[pass.order[p]]));
+      record(StepActivity::update, 0, pass.order[p], begin);
+      if (pass.reads && pass.writes) update_rate_.add(groups_[pass.order[p]].values, seconds_now() - begin);
       {
         const std::lock_guard lock(mutex_);
         slots_[slot].bytes = slots_[slot].data.bytes();
@@ -259,6 +302,7 @@ Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
     return {};
   });
   // Whatever happened: nobody uses a slot any more once this returns.
+  const double begin = seconds_now();
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -266,6 +310,7 @@ Status Optimizer::run_pass(Pass& pass, storage::Report& report) {
                           [](const Slot& s) { return s.state == SlotState::loading || s.state == SlotState::writing; });
     });
   }
+  record(StepActivity::wait_for_writes, 0, kNone, begin);
   return status.ok() ? guarded([&] { return first_failure(report); }) : status;
 }
 
@@ -317,7 +362,6 @@ Status Optimizer::finish_pass(Pass& pass, Status status, storage::Report& report
   std::swap(manifest_, pass.next);
   loaded_ = true;
   for (Slot& slot : slots_) slot.changed = false;
-  forward_ = !forward_;
   if (!in_files()) return {};
   for (std::size_t g = 0; g < pass.next.groups.size(); ++g) {
     if (pass.next.groups[g].stamp == 0) continue;  // there was none

@@ -2,20 +2,19 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "offload/optimizer.h"
 
 namespace quern::offload {
 
 struct Optimizer::Pass {
-  Vector<std::size_t> order;     ///< subgroups
+  Vector<std::size_t> order;     ///< subgroups; what is in memory early is moved forward
   Vector<std::size_t> position;  ///< of each subgroup in `order`, or kNone
   bool reads = true;             ///< the body wants what is there
   bool writes = true;            ///< the body changes it
   std::function<Status(SubgroupData&, const Subgroup&)> body;
-  Manifest next;  ///< what is there after the pass
-  std::optional<Spread> spread;
+  Manifest next;                 ///< what is there after the pass
+  Vector<std::uint32_t> folder;  ///< of each subgroup: where it will be written
 };
 
 }  // namespace quern::offload

@@ -5,6 +5,7 @@
 #include "offload/layout.h"
 #include "offload/manifest.h"
 #include "offload/members.h"
+#include "offload/schedule/make_schedule.h"
 #include "tests/faults/simulated_disk.h"
 
 namespace quern::testing {
@@ -111,7 +112,12 @@ TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
     options.path = name;
     folders.push_back(std::make_unique<Folder>(disk, options, false));
   }
-  Spread equal(folders);
+  const auto rates = [&] {
+    std::vector<offload::PathRates> out;
+    for (const auto& folder : folders) out.push_back({folder->use().read_rate, folder->use().write_rate});
+    return out;
+  };
+  offload::PathShares equal(rates());
   std::size_t first = 0;
   for (int i = 0; i < 100; ++i) first += equal.place(1000) == 0 ? 1 : 0;
   EXPECT_EQ(first, 50u) << "nothing is known of them yet";
@@ -120,7 +126,7 @@ TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
   folders[0]->add(true, 1000000, 0.1);
   folders[1]->add(false, 1000000, 0.02);
   folders[1]->add(true, 1000000, 0.02);
-  Spread spread(folders);
+  offload::PathShares spread(rates());
   first = 0;
   for (int i = 0; i < 600; ++i) first += spread.place(1000) == 0 ? 1 : 0;
   EXPECT_NEAR(static_cast<double>(first), 100, 1);

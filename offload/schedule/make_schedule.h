@@ -1,0 +1,34 @@
+// Chooses a schedule: which subgroups the GPU updates, in which order all go, and where each is written.
+#pragma once
+
+#include <span>
+
+#include "offload/schedule/simulate.h"
+
+namespace quern::offload {
+
+/// The share of subgroups like `job` that the GPU updates while the CPU is busy with the others, in closed form: one in
+/// k, where (k - 1) P / U_cpu = S / B_to + S / B_from + P / U_gpu for subgroups of P values in S bytes. 0 or 1 where
+/// only one of the two is there.
+double gpu_share(const Machine& machine, const Job& job);
+
+/// Bytes that each path should hold of so many: in proportion to the slower of its two rates, for what a step writes the
+/// next one reads. Equal parts while a rate is not known.
+class PathShares {
+ public:
+  explicit PathShares(std::span<const PathRates> paths);
+  /// The path that has the most room left in its share.
+  std::size_t place(std::uint64_t bytes);
+
+ private:
+  Vector<double> rates_;
+  Vector<double> bytes_;
+};
+
+/// What is in memory goes first, the rest so that all paths are read at once and end together. The GPU's part begins
+/// with the closed form; the simulator decides between it, its neighbours, the CPU alone and the GPU alone, and up to 16
+/// subgroups also tries single changes. So it is never slower than the better of the two alone, as simulated. O(n log n)
+/// for n subgroups, of which at most 512 are simulated often.
+Schedule make_schedule(const Machine& machine, std::span<const Job> jobs);
+
+}  // namespace quern::offload
