@@ -18,7 +18,7 @@ double TokenBucket::rate() const {
 TokenBucket::Clock::time_point TokenBucket::take(std::uint64_t bytes, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (!(rate_ > 0)) return now;
-  next_ = std::max(next_, now - std::chrono::milliseconds(100));
+  next_ = std::max(next_, now - holds_);
   next_ +=
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(static_cast<double>(bytes) / rate_));
   return next_;

@@ -8,13 +8,14 @@
 
 namespace quern::storage {
 
-/// A token bucket that holds a tenth of a second. Any thread may call anything.
+/// A token bucket. Any thread may call anything.
 class TokenBucket {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `rate`: bytes a second; 0: no limit.
-  explicit TokenBucket(double rate = 0) : rate_(rate) {}
+  /// `rate`: bytes a second; 0: no limit. It holds what passes in `holds`.
+  explicit TokenBucket(double rate = 0, Clock::duration holds = std::chrono::milliseconds(100))
+      : rate_(rate), holds_(holds) {}
   void set_rate(double rate);
   double rate() const;
   /// Takes `bytes` out; they may be written from the returned time on. Asks no clock.
@@ -23,6 +24,7 @@ class TokenBucket {
  private:
   mutable std::mutex mutex_;
   double rate_;
+  const Clock::duration holds_;
   Clock::time_point next_{};  ///< when what was taken so far is written at that rate
 };
 

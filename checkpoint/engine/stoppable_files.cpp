@@ -3,23 +3,16 @@
 namespace quern::checkpoint {
 namespace {
 
-class StoppableFile final : public File {
+class StoppableFile final : public storage::ForwardingFile {
  public:
-  StoppableFile(std::unique_ptr<File> file, StoppableFiles& files) : file_(std::move(file)), files_(files) {}
+  StoppableFile(std::unique_ptr<File> file, StoppableFiles& files) : ForwardingFile(std::move(file)), files_(files) {}
 
-  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
-    return file_->read_at(offset, out);
-  }
   Result<std::size_t> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
     if (!files_.take_turn(bytes.size())) return Status(StatusCode::cancelled, "the save was cancelled");
-    return file_->write_at(offset, bytes);
+    return ForwardingFile::write_at(offset, bytes);
   }
-  Result<std::uint64_t> size() override { return file_->size(); }
-  Status cut(std::uint64_t bytes) override { return file_->cut(bytes); }
-  Status sync() override { return file_->sync(); }
 
  private:
-  std::unique_ptr<File> file_;
   StoppableFiles& files_;
 };
 
@@ -31,7 +24,7 @@ bool StoppableFiles::take_turn(std::size_t bytes) {
 }
 
 Result<std::unique_ptr<File>> StoppableFiles::create(std::string_view path) {
-  auto made = files_.create(path);
+  auto made = files().create(path);
   if (!made.ok()) return made.status();
   return std::unique_ptr<File>(new StoppableFile(std::move(made).value(), *this));
 }

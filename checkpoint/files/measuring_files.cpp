@@ -43,7 +43,7 @@ class MeasuredFile final : public File {
 Result<std::unique_ptr<File>> MeasuringFiles::open(std::string_view path) {
   for (const auto& content : written_)
     if (content->path == path) return std::unique_ptr<File>(new MeasuredFile(*content, keep_));
-  return files_.open(path);
+  return files().open(path);
 }
 
 Result<std::unique_ptr<File>> MeasuringFiles::create(std::string_view path) {
@@ -54,7 +54,7 @@ Result<std::unique_ptr<File>> MeasuringFiles::create(std::string_view path) {
 }
 
 Result<Vector<String>> MeasuringFiles::list(std::string_view path) {
-  auto names = files_.list(path);
+  auto names = files().list(path);
   if (!names.ok() && is_missing(names.status())) return Vector<String>();
   return names;
 }

@@ -2,15 +2,16 @@
 #pragma once
 
 #include "checkpoint/storage.h"
+#include "storage/forwarding_files.h"
 
 namespace quern::checkpoint {
 
 /// Reads go to `files`; nothing else does. Written bytes are forgotten, or with `keep` held in memory until the object
 /// dies, so that they can be read again (parity is made of them). A folder that is missing is empty. Others' unfinished
 /// saves look busy.
-class MeasuringFiles final : public FileSystem {
+class MeasuringFiles final : public storage::ForwardingFiles {
  public:
-  MeasuringFiles(FileSystem& files, bool keep) : files_(files), keep_(keep) {}
+  MeasuringFiles(FileSystem& files, bool keep) : ForwardingFiles(files), keep_(keep) {}
 
   Result<std::unique_ptr<File>> open(std::string_view path) override;
   Result<std::unique_ptr<File>> create(std::string_view path) override;
@@ -19,11 +20,8 @@ class MeasuringFiles final : public FileSystem {
   Status make_folder(std::string_view) override { return {}; }
   Status remove_folder(std::string_view) override { return {}; }
   Result<Vector<String>> list(std::string_view path) override;
-  Result<bool> is_link(std::string_view path) override { return files_.is_link(path); }
-  Result<String> identity(std::string_view path) override { return files_.identity(path); }
   Status sync_folder(std::string_view) override { return {}; }
   Result<std::unique_ptr<FileLock>> lock(std::string_view path, LockKind kind, bool wait) override;
-  Result<String> new_name() override { return files_.new_name(); }
 
   /// Bytes of a file, or how many there were.
   struct Content : public Allocated {
@@ -33,7 +31,6 @@ class MeasuringFiles final : public FileSystem {
   };
 
  private:
-  FileSystem& files_;
   bool keep_;
   Vector<std::unique_ptr<Content>> written_;
 };

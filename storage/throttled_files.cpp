@@ -1,0 +1,55 @@
+#include "storage/throttled_files.h"
+
+#include <algorithm>
+
+namespace quern::storage {
+namespace {
+
+/// What is read or written at once: a caller of more waits in between, as for a disk.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+void pass(TokenBucket& bucket, std::size_t bytes) {
+  (void)wait_turn(bucket, bytes, [] { return false; });
+}
+
+}  // namespace
+
+class ThrottledFiles::ThrottledFile final : public ForwardingFile {
+ public:
+  ThrottledFile(std::unique_ptr<File> file, Disk& disk) : ForwardingFile(std::move(file)), disk_(disk) {}
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> out) override {
+    auto got = ForwardingFile::read_at(offset, out.first(std::min(out.size(), kPiece)));
+    if (got.ok()) pass(disk_.read, *got);
+    return got;
+  }
+  Result<std::size_t> write_at(std::uint64_t offset, std::span<const std::uint8_t> bytes) override {
+    auto done = ForwardingFile::write_at(offset, bytes.first(std::min(bytes.size(), kPiece)));
+    if (done.ok()) pass(disk_.write, *done);
+    return done;
+  }
+
+ private:
+  Disk& disk_;
+};
+
+void ThrottledFiles::add(std::string_view folder, double bytes_per_second) {
+  auto disk = std::make_unique<Disk>();
+  disk->folder = folder;
+  disk->folder += "/";
+  disk->read.set_rate(bytes_per_second);
+  disk->write.set_rate(bytes_per_second);
+  disks_.push_back(std::move(disk));
+}
+
+Result<std::unique_ptr<File>> ThrottledFiles::wrap(std::string_view path, Result<std::unique_ptr<File>> file) {
+  if (!file.ok()) return file;
+  for (const auto& disk : disks_)
+    if (path.starts_with(disk->folder)) return std::unique_ptr<File>(new ThrottledFile(std::move(file).value(), *disk));
+  return file;
+}
+
+Result<std::unique_ptr<File>> ThrottledFiles::open(std::string_view path) { return wrap(path, files().open(path)); }
+
+Result<std::unique_ptr<File>> ThrottledFiles::create(std::string_view path) { return wrap(path, files().create(path)); }
+
+}  // namespace quern::storage
