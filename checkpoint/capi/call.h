@@ -2,30 +2,20 @@
 // the text of the thread's last error, and hands notes to the caller.
 #pragma once
 
-#include <array>
 #include <exception>
 #include <new>
-#include <string_view>
 
 #include "checkpoint/capi/handles.h"
 #include "checkpoint/storage.h"
+#include "libcompress/capi/error_line.h"
 
 namespace quern::checkpoint::capi {
 
-/// One line of text that never allocates; longer ones are cut.
-class ErrorText {
- public:
-  void set(std::string_view text);
-  /// The sentence of the report, or where there is none the text of the status.
-  void set(const Report& report, const Status& status);
-  const char* c_str() const { return text_.data(); }
-
- private:
-  std::array<char, 2048> text_{};
-};
-
 /// The text of the calling thread.
-ErrorText& thread_error();
+using quern::capi::ErrorLine;
+ErrorLine& thread_error();
+/// The sentence of the report, or where there is none the text of the status.
+void set_error(const Report& report, const Status& status);
 
 void hand_notes(const quern_checkpoint_store& store, const Report& report);
 
@@ -34,11 +24,11 @@ void hand_notes(const quern_checkpoint_store& store, const Report& report);
 template <class Body>
 quern_status call(quern_checkpoint_store& store, const Body& body) noexcept {
   const MemoryScope scope(&store.memory);
-  ErrorText& error = thread_error();
+  ErrorLine& error = thread_error();
   try {
     Report report;
     const Status status = body(report);
-    if (!status.ok()) error.set(report, status);
+    if (!status.ok()) set_error(report, status);
     hand_notes(store, report);
     return static_cast<quern_status>(status.code());
   } catch (const std::bad_alloc&) {
@@ -60,7 +50,7 @@ inline quern_status refuse(const char* sentence) noexcept {
 
 /// The answer of a call whose struct is not understood, or the like.
 inline quern_status refuse(const Status& status) noexcept {
-  thread_error().set(Report{}, status);
+  thread_error().set(status);
   return static_cast<quern_status>(status.code());
 }
 

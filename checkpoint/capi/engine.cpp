@@ -28,11 +28,11 @@ namespace {
 template <class Body>
 quern_status engine_call(Engine& engine, const Body& body) noexcept {
   const MemoryScope scope(engine.memory());
-  ErrorText& error = thread_error();
+  ErrorLine& error = thread_error();
   try {
     Report report;
     const Status status = body(report);
-    if (!status.ok()) error.set(report, status);
+    if (!status.ok()) set_error(report, status);
     return static_cast<quern_status>(status.code());
   } catch (const std::bad_alloc&) {
     error.set("out of memory: the engine may take no more; give it more coding_bytes");
@@ -127,7 +127,7 @@ quern_status quern_checkpoint_engine_open(const char* path, const quern_checkpoi
     if (const Status tiers = ck::read_tiers(desc, options); !tiers.ok()) return ck::refuse(tiers);
     auto engine = quern::checkpoint::Engine::open(quern::checkpoint::system_files(), path, options, report);
     if (!engine.ok()) {
-      ck::thread_error().set(report, engine.status());
+      ck::set_error(report, engine.status());
       return static_cast<quern_status>(engine.status().code());
     }
     *out = new quern_checkpoint_engine{std::move(engine).value()};
@@ -340,7 +340,7 @@ quern_status quern_checkpoint_newest_of(const char* const* paths, uint64_t count
     quern::SerialRunner runner;
     const auto found = quern::checkpoint::newest_of(stores, runner, report);
     if (!found.ok()) {
-      ck::thread_error().set(report, found.status());
+      ck::set_error(report, found.status());
       return static_cast<quern_status>(found.status().code());
     }
     *place = found->tier;

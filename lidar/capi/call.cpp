@@ -1,7 +1,6 @@
 // The text of the thread's last error; the caller's wishes and clouds.
 #include "lidar/capi/call.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -13,25 +12,8 @@ namespace quern::lidar::capi {
 
 static_assert(std::endian::native == std::endian::little, "elements of columns are taken as they lie in memory");
 
-void ErrorText::set(std::string_view text) {
-  const std::size_t length = std::min(text.size(), text_.size() - 1);
-  std::copy_n(text.data(), length, text_.data());
-  text_[length] = '\0';
-}
-
-void ErrorText::set(std::string_view where, const Status& status) {
-  std::size_t at = 0;
-  if (!where.empty()) {
-    set(where.substr(0, text_.size() / 2));
-    at = std::strlen(text_.data());
-    text_[at++] = ':';
-    text_[at++] = ' ';
-  }
-  (void)status.write_text(std::span(text_).subspan(at));
-}
-
-ErrorText& thread_error() {
-  thread_local ErrorText error;
+ErrorLine& thread_error() {
+  thread_local ErrorLine error;
   return error;
 }
 

@@ -2,37 +2,26 @@
 // text of the thread's last error.
 #pragma once
 
-#include <array>
 #include <exception>
 #include <new>
 #include <string_view>
 
 #include <quern/lidar.h>
 
+#include "libcompress/capi/error_line.h"
 #include "lidar/capi/handles.h"
 
 namespace quern::lidar::capi {
 
-/// One line of text that never allocates; longer ones are cut.
-class ErrorText {
- public:
-  void set(std::string_view text);
-  /// "WHERE: text of the status".
-  void set(std::string_view where, const Status& status);
-  const char* c_str() const { return text_.data(); }
-
- private:
-  std::array<char, 1024> text_{};
-};
-
 /// The text of the calling thread.
-ErrorText& thread_error();
+using quern::capi::ErrorLine;
+ErrorLine& thread_error();
 
 /// Runs `body`, which returns a Status; `where` names the file, and the frame where there is one.
 template <class Body>
 quern_status call(quern::capi::CallerMemory& memory, std::string_view where, const Body& body) noexcept {
   const MemoryScope scope(&memory);
-  ErrorText& error = thread_error();
+  ErrorLine& error = thread_error();
   try {
     const Status status = body();
     if (!status.ok()) error.set(where, status);
@@ -52,7 +41,7 @@ inline quern_status refuse(const char* sentence) noexcept {
   return QUERN_ERROR_INVALID_ARGUMENT;
 }
 inline quern_status refuse(const Status& status) noexcept {
-  thread_error().set("", status);
+  thread_error().set(status);
   return static_cast<quern_status>(status.code());
 }
 
