@@ -1,5 +1,6 @@
 #include "offload/folders.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "storage/publish_file.h"
@@ -47,17 +48,28 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void Folder::add(bool writes, std::uint64_t bytes, double seconds) {
+// A device that was idle takes what comes faster than it can go on: caches fill up, limits have saved something up. So
+// the rate lies between that of the time at work and that of the time since the last end. What is known already and
+// lies between them stays; else the nearer end counts. Without that a folder would look faster the less it is used.
+void Folder::add(bool writes, std::uint64_t bytes, double begin, double end) {
   const std::lock_guard lock(mutex_);
   (writes ? use_.bytes_written : use_.bytes_read) += bytes;
-  (writes ? write_rate_ : read_rate_).add(bytes, seconds);
+  Direction& direction = writes ? write_ : read_;
+  const double at_work = end - begin;
+  const double since_last = end - std::min(begin, direction.end);
+  direction.end = end;
+  const double known = direction.rate.per_second() * at_work;  // bytes in that time
+  if (!direction.rate.known() || known >= static_cast<double>(bytes))
+    direction.rate.add(bytes, at_work);
+  else if (direction.rate.per_second() * since_last < static_cast<double>(bytes))
+    direction.rate.add(bytes, since_last);
 }
 
 FolderUse Folder::use() const {
   const std::lock_guard lock(mutex_);
   FolderUse use = use_;
-  use.read_rate = read_rate_.per_second();
-  use.write_rate = write_rate_.per_second();
+  use.read_rate = read_.rate.per_second();
+  use.write_rate = write_.rate.per_second();
   return use;
 }
 

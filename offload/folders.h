@@ -56,8 +56,8 @@ class Folder {
   Status write_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
     return in_turn(true, bytes, report, body);
   }
-  /// What a read or write took.
-  void add(bool writes, std::uint64_t bytes, double seconds);
+  /// A read or write took from `begin` to `end`, in seconds of seconds_now().
+  void add(bool writes, std::uint64_t bytes, double begin, double end);
   FolderUse use() const;
 
  private:
@@ -66,7 +66,7 @@ class Folder {
     QUERN_ASSIGN_OR_RETURN(const auto turn, wait_for_turn(report));
     const double begin = seconds_now();
     QUERN_RETURN_IF_ERROR(body());
-    add(writes, bytes, seconds_now() - begin);
+    add(writes, bytes, begin, seconds_now());
     return {};
   }
   Result<std::unique_ptr<storage::FileLock>> wait_for_turn(storage::Report& report);
@@ -76,8 +76,13 @@ class Folder {
   std::unique_ptr<storage::FileLock> held_;
   mutable std::mutex mutex_;
   FolderUse use_;
-  storage::MovingRate read_rate_;
-  storage::MovingRate write_rate_;
+  /// One direction: its rate, and when its last read or write ended.
+  struct Direction {
+    storage::MovingRate rate;
+    double end = 0;
+  };
+  Direction read_;
+  Direction write_;
   Worker reader_;
   Worker writer_;
 };

@@ -330,16 +330,26 @@ Machine Optimizer::machine() const {
   return out;
 }
 
-/// Asks for a schedule with the rates of late, of the subgroups where they are now.
-void Optimizer::plan(Pass& pass) const {
-  Vector<Job> jobs(groups_.size());
+/// The subgroups where they are now.
+Vector<Job> Optimizer::jobs() const {
+  Vector<Job> out(groups_.size());
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    jobs[g].values = groups_[g].values;
-    jobs[g].bytes = stored_bytes(g);
-    if (in_files() && slot_of_[g] == kNone) jobs[g].path = manifest_.groups[g].folder;
+    out[g].values = groups_[g].values;
+    out[g].bytes = stored_bytes(g);
+    if (in_files() && slot_of_[g] == kNone) out[g].path = manifest_.groups[g].folder;
   }
+  return out;
+}
+
+double Optimizer::expected_seconds() const {
+  const Machine now = machine();
+  const Vector<Job> all = jobs();
+  return simulate(now, all, make_schedule(now, all));
+}
+
+void Optimizer::plan(Pass& pass) const {
   pass.folder.resize(groups_.size());
-  for (const Placed& placed : make_schedule(machine(), jobs)) {
+  for (const Placed& placed : make_schedule(machine(), jobs())) {
     pass.order.push_back(placed.job);
     if (in_files()) pass.folder[placed.job] = static_cast<std::uint32_t>(placed.path);
   }

@@ -87,6 +87,9 @@ struct StepSpan {
   double end = 0;
 };
 
+/// Fills in bytes of a subgroup from `begin` on, as read_at_rest() gave them.
+using AtRestSource = std::function<Status(std::size_t group, std::uint64_t begin, std::span<std::uint8_t> out)>;
+
 class Optimizer : public Allocated {
  public:
   /// Opens what the folders hold, which must be a state of these options, or begins a new one, which must be loaded
@@ -104,11 +107,28 @@ class Optimizer : public Allocated {
   Status load(std::uint64_t step_count, const PartSource& source, storage::Report& report);
   /// Gives values back, moments as their codes stand for.
   Status read(const RegionPart& part, storage::Report& report);
+
+  /// For checkpoints: the state as it lies, without another encoding. First what it is: shape, form, seed, steps, and
+  /// size and hash of each subgroup. The same bytes wherever the state lies.
+  Result<Vector<std::uint8_t>> describe(storage::Report& report);
+  std::size_t subgroup_count() const { return groups_.size(); }
+  std::uint64_t subgroup_values(std::size_t group) const { return groups_[group].values; }
+  /// Of what lies now; `invalid_argument` for a subgroup that there is not.
+  Result<std::uint64_t> at_rest_bytes(std::size_t group, storage::Report& report) const;
+  /// Bytes of a subgroup from `begin` on: its weights in binary32, then its moments (codecs/tensor/at_rest.h).
+  Status read_at_rest(std::size_t group, std::uint64_t begin, std::span<std::uint8_t> out, storage::Report& report);
+  /// Replaces the whole state by a described one, bit for bit, with its seed and steps. The optimizer must have the
+  /// same regions, subgroups and form. `checksum_mismatch` where bytes are not those that were described; any bytes may
+  /// come. A failure leaves the state before, with folders.
+  Status restore(std::span<const std::uint8_t> description, const AtRestSource& source, storage::Report& report);
+
   /// One step, with one entry a region. One thread at a time may call load, read and step.
   Result<StepOutcome> step(std::span<const RegionStep> regions, const StepOptions& options, storage::Report& report);
   Usage usage() const;
   /// What the rates of late are, as schedules are made for them. There is no kernel for GPUs: their rates are 0.
   Machine machine() const;
+  /// What the simulator expects of the next step, with these rates; infinity while they are not known.
+  double expected_seconds() const;
   /// Of the last load, read or step, with `record`.
   std::span<const StepSpan> step_spans() const { return spans_; }
   /// Fails in a child of a fork, where nothing but destroying may be done: the threads and locks are the parent's.
@@ -137,6 +157,7 @@ class Optimizer : public Allocated {
 
   Status run_pass(Pass& pass, storage::Report& report);
   Status finish_pass(Pass& pass, Status status, storage::Report& report);
+  Vector<Job> jobs() const;
   void plan(Pass& pass) const;
   Vector<std::uint32_t> even_folders() const;
   void bring_forward(Pass& pass, std::size_t position);

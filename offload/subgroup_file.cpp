@@ -13,19 +13,6 @@ std::span<const std::uint8_t> weight_bytes(const SubgroupData& data) {
   return {data.weights.data(), data.weights.size()};
 }
 
-/// The hash of the hashes of its parts.
-storage::ContentHash hash_of(const SubgroupData& data) {
-  std::array<std::uint8_t, 48> parts;
-  std::size_t at = 0;
-  for (const auto part : {weight_bytes(data), data.moments.fixed_part(), data.moments.beside_part()}) {
-    const storage::ContentHash hash = storage::content_hash(part);
-    std::memcpy(&parts[at], &hash.low, 8);
-    std::memcpy(&parts[at + 8], &hash.high, 8);
-    at += 16;
-  }
-  return storage::content_hash(parts);
-}
-
 Status read_parts(File& file, const StoredSubgroup& stored, SubgroupData& data) {
   std::uint64_t at = 0;
   const auto read = [&](std::span<std::uint8_t> to) {
@@ -55,6 +42,18 @@ Status write_parts(File& file, const SubgroupData& data, bool synced) {
 }
 
 }  // namespace
+
+storage::ContentHash hash_of(const SubgroupData& data) {
+  std::array<std::uint8_t, 48> parts;
+  std::size_t at = 0;
+  for (const auto part : {weight_bytes(data), data.moments.fixed_part(), data.moments.beside_part()}) {
+    const storage::ContentHash hash = storage::content_hash(part);
+    std::memcpy(&parts[at], &hash.low, 8);
+    std::memcpy(&parts[at + 8], &hash.high, 8);
+    at += 16;
+  }
+  return storage::content_hash(parts);
+}
 
 std::uint64_t plain_bytes(std::uint64_t values, const codec::tensor::AtRestForm& form) {
   const std::uint64_t blocks = (values + kernels::kAtRestBlock - 1) / kernels::kAtRestBlock;

@@ -23,6 +23,9 @@ struct SubgroupData {
 /// Bytes of a subgroup without what its moments keep beside their slots.
 std::uint64_t plain_bytes(std::uint64_t values, const codec::tensor::AtRestForm& form);
 
+/// The hash that the manifest keeps of a subgroup: of the hashes of its parts.
+storage::ContentHash hash_of(const SubgroupData& data);
+
 /// "gNUMBER-STAMP".
 String subgroup_file_name(std::size_t number, std::uint64_t stamp);
 bool is_subgroup_file_name(std::string_view name);

@@ -1,5 +1,5 @@
 // <quern/offload.h> over the optimizer: structs in, statuses and sentences out.
-#include <array>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -7,6 +7,7 @@
 #include <quern/offload.h>
 
 #include "libcompress/capi/caller_memory.h"
+#include "libcompress/capi/error_line.h"
 #include "libcompress/capi/versioned.h"
 #include "offload/optimizer.h"
 
@@ -26,20 +27,16 @@ struct Destroy {
   void operator()(quern_offload* state) const { quern::capi::destroy_handle(state); }
 };
 
-std::array<char, 2048>& thread_error() {
-  thread_local std::array<char, 2048> text{};
+quern::capi::ErrorLine& thread_error() {
+  thread_local quern::capi::ErrorLine text;
   return text;
 }
 
 quern_status keep(const storage::Report& report, const Status& status) {
-  auto& text = thread_error();
-  if (report.problem.empty()) {
-    (void)status.write_text(text);
-  } else {
-    const std::size_t length = std::min(report.problem.size(), text.size() - 1);
-    std::copy_n(report.problem.data(), length, text.data());
-    text[length] = '\0';
-  }
+  if (report.problem.empty())
+    thread_error().set(status);
+  else
+    thread_error().set(report.problem);
   return static_cast<quern_status>(status.code());
 }
 
@@ -114,7 +111,7 @@ namespace oc = quern::offload::capi;
 using quern::Status;
 using quern::storage::Report;
 
-const char* quern_offload_last_error(void) { return oc::thread_error().data(); }
+const char* quern_offload_last_error(void) { return oc::thread_error().c_str(); }
 
 quern_status quern_offload_open(const quern_offload_desc* given, quern_offload** state) {
   if (state == nullptr) return oc::refuse("quern_offload_open: the place for the state is NULL");
@@ -158,6 +155,7 @@ quern_status quern_offload_inspect(const quern_offload* state, quern_offload_inf
       out.bytes_written += folder.bytes_written;
     }
     out.cached_reads = usage.cached_reads;
+    out.subgroups = state->optimizer->subgroup_count();
     quern::capi::write_struct(out, info);
     return {};
   });
@@ -180,6 +178,53 @@ quern_status quern_offload_read(quern_offload* state, uint64_t region, uint64_t 
   if (state == nullptr) return oc::refuse("quern_offload_read: the state is NULL");
   return oc::call(state->memory, [&](Report& report) {
     return state->optimizer->read({static_cast<std::size_t>(region), begin, count, weights, first, second}, report);
+  });
+}
+
+quern_status quern_offload_describe(quern_offload* state, void* bytes, uint64_t capacity, uint64_t* size) {
+  if (state == nullptr || size == nullptr || (bytes == nullptr && capacity != 0))
+    return oc::refuse("quern_offload_describe: the state, the bytes or the place for their number are NULL");
+  return oc::call(state->memory, [&](Report& report) -> Status {
+    QUERN_ASSIGN_OR_RETURN(const auto description, state->optimizer->describe(report));
+    *size = description.size();
+    if (description.size() <= capacity) std::memcpy(bytes, description.data(), description.size());
+    return {};
+  });
+}
+
+quern_status quern_offload_subgroup_size(quern_offload* state, uint64_t subgroup, uint64_t* bytes, uint64_t* values) {
+  if (state == nullptr) return oc::refuse("quern_offload_subgroup_size: the state is NULL");
+  return oc::call(state->memory, [&](Report& report) -> Status {
+    const auto group = static_cast<std::size_t>(subgroup);
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, state->optimizer->at_rest_bytes(group, report));
+    if (bytes != nullptr) *bytes = size;
+    if (values != nullptr) *values = state->optimizer->subgroup_values(group);
+    return {};
+  });
+}
+
+quern_status quern_offload_read_at_rest(quern_offload* state, uint64_t subgroup, uint64_t begin, uint64_t count,
+                                        void* bytes) {
+  if (state == nullptr || (bytes == nullptr && count != 0))
+    return oc::refuse("quern_offload_read_at_rest: the state or the bytes are NULL");
+  return oc::call(state->memory, [&](Report& report) {
+    return state->optimizer->read_at_rest(static_cast<std::size_t>(subgroup), begin,
+                                          {static_cast<std::uint8_t*>(bytes), static_cast<std::size_t>(count)}, report);
+  });
+}
+
+quern_status quern_offload_restore(quern_offload* state, const void* description, uint64_t size,
+                                   quern_offload_bytes_source source, void* user) {
+  if (state == nullptr || description == nullptr || source == nullptr)
+    return oc::refuse("quern_offload_restore: the state, the description or the source is NULL");
+  return oc::call(state->memory, [&](Report& report) {
+    const auto part = [&](std::size_t group, std::uint64_t begin, std::span<std::uint8_t> out) {
+      const quern_status answer = source(user, group, begin, out.size(), out.data());
+      if (answer == QUERN_OK) return Status();
+      return Status(static_cast<quern::StatusCode>(answer), "the source of a restore refused with status {0}", answer);
+    };
+    return state->optimizer->restore({static_cast<const std::uint8_t*>(description), static_cast<std::size_t>(size)},
+                                     part, report);
   });
 }
 

@@ -211,6 +211,70 @@ class Offload(unittest.TestCase):
             optimizer.load_state_dict(state)
         self.assertTrue(torch.equal(weights_of(model), before))
 
+    def test_checkpoints_at_rest_go_on_bit_for_bit(self):
+        for dtype in (torch.float32, torch.bfloat16):
+            model = model_of(dtype)
+            optimizer = AdamW(model.parameters(), lr=1e-3, seed=5, weight_decay=0.1, folders=self.folders(f"{dtype}"))
+            train(model, optimizer, 0, 4)
+            optimizer.param_groups[0]["lr"] = 2e-3
+            (store,) = self.folders(f"{dtype}-store")
+            # So few bytes that each subgroup has a writer of its own.
+            for batch_bytes, step in ((1, 4), (1 << 28, 5)):
+                saved = optimizer.save_checkpoint(store, step, {"model": model.state_dict()}, batch_bytes=batch_bytes,
+                                                  tags={"loss": 1.5})
+                self.assertTrue(saved.published)
+            at_rest = optimizer.at_rest_state()
+            train(model, optimizer, 4, 4)
+            wanted = weights_of(model)
+            for take in (lambda o: self.assertEqual(o.load_checkpoint(store, 4)[0], 4),
+                         lambda o: self.assertEqual(list(o.load_checkpoint(store)[1]), ["model"]),
+                         lambda o: o.load_at_rest_state(copy.deepcopy(at_rest))):
+                again = model_of(dtype)
+                resumed = AdamW(again.parameters(), lr=0.5)
+                take(resumed)
+                self.assertEqual((resumed.info().step_count, resumed.param_groups[0]["lr"]), (4, 2e-3))
+                train(again, resumed, 4, 4)
+                self.assertTrue(torch.equal(weights_of(again), wanted))
+            optimizer.close()
+
+    def test_checkpoints_keep_the_bytes_and_say_what_is_wrong(self):
+        import pyquern.checkpoint
+
+        model = model_of()
+        optimizer = AdamW(model.parameters(), bits=4)
+        train(model, optimizer, 0, 3)
+        (store,) = self.folders("store")
+        optimizer.save_checkpoint(store, 3)
+        state = optimizer.at_rest_state()
+        with pyquern.checkpoint.open(store) as saved:
+            for number, subgroup in enumerate(state["subgroups"]):
+                for part in ("weights", "moments"):
+                    self.assertTrue(torch.equal(torch.as_tensor(saved[f"offload.{number}.{part}"].torch()), subgroup[part]))
+            self.assertTrue(all(tensor.lossless for tensor in saved.info.tensors))
+        # The same by way of a state dict.
+        pyquern.checkpoint.save(store, {"model": model.state_dict(), "optimizer": state}, step=9)
+        again = model_of()
+        other = AdamW(again.parameters(), bits=4)
+        other.load_at_rest_state(pyquern.checkpoint.load(store)["optimizer"])
+        self.assertTrue(torch.equal(weights_of(again), weights_of(model)))
+        before = weights_of(again)
+        with self.assertRaisesRegex(ValueError, "step 9 holds no offloaded optimizer"):
+            other.load_checkpoint(store)
+        with self.assertRaisesRegex(InvalidArgument, "codes of 4 bits"):
+            AdamW(model_of().parameters()).load_checkpoint(store, 3)
+        with self.assertRaisesRegex(ValueError, "other parameter groups"):
+            AdamW(list(model_of().parameters())[:2], bits=4).load_checkpoint(store, 3)
+        with self.assertRaisesRegex(ValueError, "key 'offload'"):
+            other.save_checkpoint(store, 10, {"offload": 1})
+        files = AdamW(again.parameters(), bits=4, folders=self.folders("state"))
+        train(again, files, 0, 1)
+        before = weights_of(again)
+        state["subgroups"][0]["moments"][100] ^= 1
+        with self.assertRaisesRegex(Exception, "not those that were saved|at rest"):
+            files.load_at_rest_state(state)
+        train(again, files, 1, 1)
+        self.assertEqual(files.info().step_count, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

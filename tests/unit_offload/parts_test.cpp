@@ -122,15 +122,36 @@ TEST(OffloadFolders, Subgroups_AreSpreadInProportionToTheSlowerDirection) {
   for (int i = 0; i < 100; ++i) first += equal.place(1000) == 0 ? 1 : 0;
   EXPECT_EQ(first, 50u) << "nothing is known of them yet";
   // a reads fast and writes at a fifth of b's rate.
-  folders[0]->add(false, 1000000, 0.005);
-  folders[0]->add(true, 1000000, 0.1);
-  folders[1]->add(false, 1000000, 0.02);
-  folders[1]->add(true, 1000000, 0.02);
+  folders[0]->add(false, 1000000, 1, 1.005);
+  folders[0]->add(true, 1000000, 1, 1.1);
+  folders[1]->add(false, 1000000, 1, 1.02);
+  folders[1]->add(true, 1000000, 1, 1.02);
   offload::PathShares spread(rates());
   first = 0;
   for (int i = 0; i < 600; ++i) first += spread.place(1000) == 0 ? 1 : 0;
   EXPECT_NEAR(static_cast<double>(first), 100, 1);
   EXPECT_EQ(folders[0]->use().bytes_written, 1000000u);
+}
+
+TEST(OffloadFolders, Rates_OfFoldersThatAreLittleUsed_DoNotGrow) {
+  SimulatedDisk disk;
+  FolderOptions options;
+  options.path = "a";
+  Folder folder(disk, options, false);
+  double now = 100;
+  // 1 MB after another, each 10 ms.
+  for (int i = 0; i < 50; ++i, now += 0.01) folder.add(true, 1000000, now, now + 0.01);
+  EXPECT_NEAR(folder.use().write_rate, 1e8, 1e6);
+  // Each after a pause of 10 ms, in 2 ms: a limit has saved up for it.
+  for (int i = 0; i < 200; ++i, now += 0.012) folder.add(true, 1000000, now + 0.01, now + 0.012);
+  EXPECT_NEAR(folder.use().write_rate, 1e8, 1e6);
+  // Slower for certain, whatever it did before: in 50 ms.
+  for (int i = 0; i < 200; ++i, now += 0.1) folder.add(true, 1000000, now + 0.05, now + 0.1);
+  EXPECT_NEAR(folder.use().write_rate, 2e7, 2e6);
+  // Faster for certain: 1 MB each 5 ms, pauses included.
+  for (int i = 0; i < 400; ++i, now += 0.005) folder.add(true, 1000000, now + 0.004, now + 0.005);
+  EXPECT_NEAR(folder.use().write_rate, 2e8, 2e7);
+  EXPECT_EQ(folder.use().read_rate, 0);
 }
 
 }  // namespace

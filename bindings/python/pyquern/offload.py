@@ -24,6 +24,8 @@ try:
 except ImportError:
     raise ImportError("PyTorch is not installed: pip install torch") from None
 
+from ._offload import checkpoints as _checkpoints  # noqa: E402: needs PyTorch
+
 __all__ = ["Adam", "AdamW"]
 
 _DTYPES = {torch.bfloat16: BF16, torch.float32: F32}
@@ -167,6 +169,50 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
                 if name in values and values[name].shape != self._parameters[index].shape:
                     raise ValueError(f"{name} of parameter {index} has another shape than the parameter")
         self._load(int(steps.pop()) if steps else 0, saved)
+        for group, other in zip(self.param_groups, groups):
+            group.update({name: value for name, value in other.items() if name != "params"})
+        self._give_weights()
+
+    def at_rest_state(self) -> dict[str, Any]:
+        """The state as it lies, with the options of the parameter groups: a dict of bytes and tensors for
+        pyquern.checkpoint.save(), an Engine or torch.save(). No moment is decoded. All of it is in memory at once; where that
+        is too much, save_checkpoint()."""
+        state = self._opened()
+        subgroups = [_checkpoints.read_subgroup(state, number) for number in range(state.inspect().subgroups)]
+        return {"description": state.describe(), "param_groups": super().state_dict()["param_groups"],
+                "subgroups": [{"weights": weights, "moments": moments} for weights, moments in subgroups]}
+
+    def load_at_rest_state(self, saved: dict[str, Any]) -> None:
+        """Goes on bit for bit from what at_rest_state() gave, in an optimizer of the same parameters, subgroup and bits."""
+
+        def fill(subgroup: int, begin: int, count: int, address: int) -> None:
+            tensors = saved["subgroups"][subgroup]
+            weights, moments = (torch.as_tensor(tensors[name]).contiguous().view(torch.uint8) for name in ("weights", "moments"))
+            part = weights if begin == 0 else moments[begin - len(weights):]
+            if len(part) < count:
+                raise ValueError(f"subgroup {subgroup} of the saved state has too few bytes")
+            ctypes.memmove(address, part.data_ptr(), count)
+
+        self._restore(saved["description"], fill, saved["param_groups"])
+
+    def save_checkpoint(self, path: str | os.PathLike[str], step: int, state_dict: dict[str, Any] | None = None, *,
+                        batch_bytes: int = 1 << 28, replace: bool = False, tags: dict[str, Any] | None = None) -> Any:
+        """Saves the state as it lies, and `state_dict` (a model's, say), as the checkpoint `step` of the store at `path`.
+        At most `batch_bytes` of it, or one subgroup, are in memory at once. Returns pyquern.checkpoint.Saved."""
+        return _checkpoints.save(self._opened(), super().state_dict()["param_groups"], path, step, state_dict or {},
+                                 batch_bytes, replace, tags)
+
+    def load_checkpoint(self, path: str | os.PathLike[str], step: int | None = None) -> tuple[int, dict[str, Any]]:
+        """Goes on bit for bit from the checkpoint `step`, or from the newest that is whole; the parameters get its
+        weights. Returns its step and the `state_dict` that was saved with it."""
+        return _checkpoints.load(self._restore, path, step)
+
+    def _restore(self, description: bytes, fill: Callable[..., None], groups: list[dict[str, Any]]) -> None:
+        for index, parameter in enumerate(self._parameters):
+            self._check_parameter(index, parameter)
+        if [len(group["params"]) for group in groups] != [len(group["params"]) for group in self.param_groups]:
+            raise ValueError("the saved state has other parameter groups than the optimizer")
+        self._opened().restore(description, fill)
         for group, other in zip(self.param_groups, groups):
             group.update({name: value for name, value in other.items() if name != "params"})
         self._give_weights()

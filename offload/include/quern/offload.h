@@ -77,9 +77,10 @@ typedef struct quern_offload_info {
   uint64_t bytes_read;   /**< from all folders, by this handle */
   uint64_t bytes_written;
   uint64_t cached_reads; /**< subgroups that a step found in memory */
+  uint64_t subgroups;
 } quern_offload_info;
 #define QUERN_OFFLOAD_INFO_INIT \
-  { sizeof(quern_offload_info), 0, 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_offload_info), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 QUERN_API quern_status quern_offload_inspect(const quern_offload* state, quern_offload_info* info);
 
@@ -93,6 +94,29 @@ QUERN_API quern_status quern_offload_load(quern_offload* state, uint64_t step_co
 /** Gives `count` values of a region from `begin` on; moments as their codes stand for. NULL: not wanted. */
 QUERN_API quern_status quern_offload_read(quern_offload* state, uint64_t region, uint64_t begin, uint64_t count,
                                           float* weights, float* first, float* second);
+
+/* ---- the state as it lies, for checkpoints ---------------------------------------------------------------------------- */
+
+/** What the state is: shape, form, seed, steps, and size and hash of each subgroup, for quern_offload_restore(). `*size` is
+ *  how many bytes it has; `bytes` (may be NULL with 0) gets them where `capacity` is enough, else nothing. The same bytes
+ *  wherever the state lies. Without folders it hashes the whole state. */
+QUERN_API quern_status quern_offload_describe(quern_offload* state, void* bytes, uint64_t capacity, uint64_t* size);
+/** Bytes of a subgroup, below info.subgroups, and how many values it has: 4 bytes of weight (binary32, little-endian) a
+ *  value come first, then its moments. Steps change sizes. Either may be NULL. */
+QUERN_API quern_status quern_offload_subgroup_size(quern_offload* state, uint64_t subgroup, uint64_t* bytes,
+                                                   uint64_t* values);
+/** `count` bytes of a subgroup from byte `begin` on, as they lie at rest: no value is decoded. */
+QUERN_API quern_status quern_offload_read_at_rest(quern_offload* state, uint64_t subgroup, uint64_t begin,
+                                                  uint64_t count, void* bytes);
+/** Fills in `count` bytes of a subgroup from byte `begin` on. Not 0: the restore fails with that status. */
+typedef quern_status (*quern_offload_bytes_source)(void* user, uint64_t subgroup, uint64_t begin, uint64_t count,
+                                                   void* bytes);
+/** Replaces the whole state, bit for bit, by the one that was described: steps go on with the same numbers, seed
+ *  included. The handle must have the same regions, subgroup_values, bits and coarsest; folders and memory may differ.
+ *  QUERN_ERROR_CHECKSUM_MISMATCH where bytes are not those that were described; with folders the state is then the one
+ *  before. */
+QUERN_API quern_status quern_offload_restore(quern_offload* state, const void* description, uint64_t size,
+                                             quern_offload_bytes_source source, void* user);
 
 /** What a region gets in a step. Arrays of as many elements as the region has values. */
 typedef struct quern_offload_region {

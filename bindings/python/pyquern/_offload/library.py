@@ -12,6 +12,7 @@ BF16, F32 = 2, 3
 CANCELLED = 63
 
 Source = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_void_p, c_void_p)
+BytesSource = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64, c_uint64, c_uint64, c_void_p)
 
 
 class _Sized(Structure):
@@ -35,7 +36,7 @@ class Desc(_Sized):
 class Info(_Sized):
     _fields_ = [("struct_size", c_uint32), ("loaded", c_uint32), ("step_count", c_uint64), ("state_bytes", c_uint64),
                 ("memory_bytes", c_uint64), ("bytes_read", c_uint64), ("bytes_written", c_uint64),
-                ("cached_reads", c_uint64)]
+                ("cached_reads", c_uint64), ("subgroups", c_uint64)]
 
 
 class Region(_Sized):
@@ -58,6 +59,10 @@ _FUNCTIONS = {
     "inspect": [c_void_p, POINTER(Info)],
     "load": [c_void_p, c_uint64, Source, c_void_p],
     "read": [c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_void_p, c_void_p],
+    "describe": [c_void_p, c_void_p, c_uint64, POINTER(c_uint64)],
+    "subgroup_size": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)],
+    "read_at_rest": [c_void_p, c_uint64, c_uint64, c_uint64, c_void_p],
+    "restore": [c_void_p, c_void_p, c_uint64, BytesSource, c_void_p],
     "step": [c_void_p, POINTER(Region), c_uint64, POINTER(StepDesc), POINTER(Outcome)],
 }
 
@@ -89,18 +94,42 @@ class State:
 
     def load(self, step_count: int, source: Any) -> None:
         """source(region, begin, count, weights, first, second) fills memory at three addresses."""
+        self._call_filling("load", step_count, kind=Source, source=source)
+
+    def describe(self) -> bytes:
+        """What the state is, for restore()."""
+        size = c_uint64()
+        self._call("describe", None, 0, size)
+        room = ctypes.create_string_buffer(size.value)
+        self._call("describe", room, size.value, size)
+        return room.raw[: size.value]
+
+    def subgroup_size(self, subgroup: int) -> tuple[int, int]:
+        """Bytes as they lie, and values."""
+        size, values = c_uint64(), c_uint64()
+        self._call("subgroup_size", subgroup, size, values)
+        return size.value, values.value
+
+    def read_at_rest(self, subgroup: int, begin: int, count: int, address: int) -> None:
+        self._call("read_at_rest", subgroup, begin, count, address)
+
+    def restore(self, description: bytes, source: Any) -> None:
+        """source(subgroup, begin, count, address) fills in bytes of a subgroup."""
+        self._call_filling("restore", description, len(description), kind=BytesSource, source=source)
+
+    def _call_filling(self, name: str, *arguments: Any, kind: Any, source: Any) -> None:
         raised = []
 
-        def fill(_: int, *arguments: int) -> int:
+        def fill(_: int, *places: int) -> int:
             try:
-                source(*arguments)
+                source(*places)
             except BaseException as problem:  # no exception may pass through the library
                 raised.append(problem)
                 return CANCELLED
             return 0
 
         try:
-            self._call("load", step_count, Source(fill), None)
+            self._call(name, *arguments, kind(fill), None)
         except Exception:
             if raised:
                 raise raised[0] from None
