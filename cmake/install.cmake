@@ -46,34 +46,28 @@ endif()
 configure_file(cmake/quern.pc.in ${package}/quern.pc @ONLY)
 install(FILES ${package}/quern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-# The checkpoint library: find_package(quern COMPONENTS checkpoint), quern-checkpoint.pc.
-if(TARGET quern_checkpoint_shared)
-  install(TARGETS quern_checkpoint_shared EXPORT quern_checkpoint_targets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT checkpoint NAMELINK_COMPONENT development
+# quern_install_library(NAME HEADERS...): libquern-NAME.so as find_package(quern COMPONENTS NAME) and quern-NAME.pc find it.
+function(quern_install_library name)
+  install(TARGETS quern_${name}_shared EXPORT quern_${name}_targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${name} NAMELINK_COMPONENT development
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT quern_checkpoint_targets NAMESPACE quern:: FILE quernCheckpointTargets.cmake
+  string(SUBSTRING ${name} 0 1 first)
+  string(SUBSTRING ${name} 1 -1 others)
+  string(TOUPPER ${first} first)
+  install(EXPORT quern_${name}_targets NAMESPACE quern:: FILE quern${first}${others}Targets.cmake
     DESTINATION ${configdir} COMPONENT development)
-  install(FILES checkpoint/include/quern/checkpoint.h checkpoint/include/quern/checkpoint_engine.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
-  configure_file(cmake/quern-checkpoint.pc.in ${package}/quern-checkpoint.pc @ONLY)
+  install(FILES ${ARGN} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
+  configure_file(cmake/quern-${name}.pc.in ${package}/quern-${name}.pc @ONLY)
+  install(FILES ${package}/quern-${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endfunction()
+quern_install_library(lidar lidar/include/quern/lidar.h)
+quern_install_library(offload offload/include/quern/offload.h)
+if(TARGET quern_checkpoint_shared)
+  quern_install_library(checkpoint checkpoint/include/quern/checkpoint.h checkpoint/include/quern/checkpoint_engine.h)
   install(DIRECTORY bindings/python/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/quern/python COMPONENT development
     FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN py.typed PATTERN pyproject.toml PATTERN README.md PATTERN __pycache__ EXCLUDE)
-  install(FILES ${package}/quern-checkpoint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endif()
 
-# The LiDAR library: find_package(quern COMPONENTS lidar), quern-lidar.pc.
-install(TARGETS quern_lidar_shared EXPORT quern_lidar_targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lidar NAMELINK_COMPONENT development
-  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT quern_lidar_targets NAMESPACE quern:: FILE quernLidarTargets.cmake
-  DESTINATION ${configdir} COMPONENT development)
-install(FILES lidar/include/quern/lidar.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT development)
-configure_file(cmake/quern-lidar.pc.in ${package}/quern-lidar.pc @ONLY)
-install(FILES ${package}/quern-lidar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-
-# Optimizer state outside of where training runs.
-install(TARGETS quern_offload_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT offload)
-install(FILES offload/include/quern/offload.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quern COMPONENT offload)
 
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)

@@ -1,4 +1,4 @@
-# Debian packages with `cpack -G DEB`: libquern0, libquern-lidar0, libquern-checkpoint0, libquern-dev, quern, and hdf5-filter-quern-FLAVOUR. scripts/package.sh builds them with the
+# Debian packages with `cpack -G DEB`: libquern0, libquern-lidar0, libquern-offload0, libquern-checkpoint0, libquern-dev, quern, and hdf5-filter-quern-FLAVOUR. scripts/package.sh builds them with the
 # folders of a Debian system; any other build tree packs what its own installation would hold, under /usr.
 if(NOT QUERN_HAVE_LIBRARY)
   return()
@@ -51,26 +51,28 @@ string(CONCAT CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
   "module, the static library, and what pkg-config and CMake need.")
 
 set(packages runtime ${runtime} development libquern-dev)
-set(lidar libquern-lidar${PROJECT_VERSION_MAJOR})
-list(APPEND CPACK_COMPONENTS_ALL lidar)
-list(APPEND packages lidar ${lidar})
-set(CPACK_DEBIAN_LIDAR_PACKAGE_NAME ${lidar})
-set(CPACK_DEBIAN_LIDAR_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIDAR_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
-string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-  ", ${lidar} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+
+# quern_package_library(NAME): the package libquern-NAMEn of libquern-NAME.so, which libquern-dev needs.
+macro(quern_package_library name)
+  string(TOUPPER ${name} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME libquern-${name}${PROJECT_VERSION_MAJOR})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
+  list(APPEND CPACK_COMPONENTS_ALL ${name})
+  list(APPEND packages ${name} ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    ", ${CPACK_DEBIAN_${upper}_PACKAGE_NAME} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+endmacro()
+quern_package_library(lidar)
 string(CONCAT CPACK_COMPONENT_LIDAR_DESCRIPTION
   "error-bounded compression of scientific arrays - LiDAR library\n" "${what}"
   "This package holds the library that stores LiDAR scans under a bound on\n" "distance that holds in both directions.")
+quern_package_library(offload)
+string(CONCAT CPACK_COMPONENT_OFFLOAD_DESCRIPTION
+  "error-bounded compression of scientific arrays - optimizer library\n" "${what}"
+  "This package holds the library that keeps the state of Adam in memory or\n" "files, as codes of 8 or 4 bits.")
 if(TARGET quern_checkpoint_shared)
-  set(checkpoint libquern-checkpoint${PROJECT_VERSION_MAJOR})
-  list(APPEND CPACK_COMPONENTS_ALL checkpoint)
-  list(APPEND packages checkpoint ${checkpoint})
-  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_NAME ${checkpoint})
-  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_SECTION libs)
-  set(CPACK_DEBIAN_CHECKPOINT_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
-  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    ", ${checkpoint} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+  quern_package_library(checkpoint)
   string(CONCAT CPACK_COMPONENT_CHECKPOINT_DESCRIPTION
     "error-bounded compression of scientific arrays - checkpoint library\n" "${what}"
     "This package holds the library that keeps training checkpoints in a\n"

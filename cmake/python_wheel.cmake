@@ -18,7 +18,7 @@ if(NOT TARGET quern_shared)
   message(FATAL_ERROR "QUERN_PYTHON_WHEEL=ON needs the shared library: no sanitizers, no fuzzing")
 endif()
 
-set(libraries quern_shared)
+set(libraries quern_shared quern_offload_shared)
 if(TARGET quern_checkpoint_shared)
   list(APPEND libraries quern_checkpoint_shared)
 endif()

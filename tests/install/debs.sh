@@ -66,19 +66,20 @@ grep -q '^libquern 0 libquern0 (>= ' <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/l
 grep -q ldconfig <<<"$(dpkg-deb --ctrl-tarfile "$work"/out/libquern0_*.deb | tar -xO ./triggers)" ||
   fail "libquern0 has no ldconfig trigger"
 
-# The LiDAR library comes in a package of its own, which says so to those that are linked with it.
-dpkg-deb --ctrl-tarfile "$work"/out/libquern-lidar0_*.deb | tar -xO ./shlibs |
-  grep -q '^libquern-lidar 0 libquern-lidar0 (>= ' || fail "libquern-lidar0 has no shlibs"
-[[ -s $work/alone/libquern-dev/usr/include/quern/lidar.h ]] || fail "libquern-dev lacks lidar.h"
-
-# So does the checkpoint library.
-if [[ $names == *" libquern-checkpoint0 "* ]]; then
-  dpkg-deb --ctrl-tarfile "$work"/out/libquern-checkpoint0_*.deb | tar -xO ./shlibs |
-    grep -q '^libquern-checkpoint 0 libquern-checkpoint0 (>= ' || fail "libquern-checkpoint0 has no shlibs"
-  [[ -n $(find "$work/alone/libquern-checkpoint0" -name 'libquern-checkpoint.so.0') ]] ||
-    fail "libquern-checkpoint0 does not hold the library"
-  [[ -s $work/alone/libquern-dev/usr/include/quern/checkpoint.h ]] || fail "libquern-dev lacks checkpoint.h"
-fi
+# The other libraries come in packages of their own, which say so to those that are linked with them.
+for name in lidar offload checkpoint; do
+  package=libquern-${name}0
+  if [[ $names != *" $package "* ]]; then
+    [[ $name == checkpoint ]] || fail "the package $package was not made"
+    continue
+  fi
+  dpkg-deb --ctrl-tarfile "$work/out/$package"_*.deb | tar -xO ./shlibs |
+    grep -q "^libquern-$name 0 $package (>= " || fail "$package has no shlibs"
+  [[ -n $(find "$work/alone/$package" -name "libquern-$name.so.0") ]] || fail "$package does not hold the library"
+  [[ -s $work/alone/libquern-dev/usr/include/quern/$name.h ]] || fail "libquern-dev lacks $name.h"
+  [[ $(dpkg-deb -f "$work"/out/libquern-dev_*.deb Depends) == *"$package (= "* ]] ||
+    fail "libquern-dev takes any $package"
+done
 
 library=$(find "$work/root/usr/lib" -name 'libquern.so.0')
 "$CC" -std=c99 -I"$work/root/usr/include" "$program" "$(dirname "$library")/libquern.so" -lm -o "$work/program"

@@ -44,6 +44,15 @@ import pyquern.checkpoint
 
 pyquern.checkpoint.save("store", {"w": x}, step=1)
 assert (pyquern.checkpoint.load("store")["w"] == x).all()
+import pyquern._offload.library as offload
+
+# Without PyTorch the library alone: it is there and refuses what it should.
+try:
+    offload.State(offload.Desc(bits=3, subgroup_values=16384))
+except q.InvalidArgument:
+    pass
+else:
+    raise AssertionError("an optimizer with codes of 3 bits")
 try:
     import h5py
 except ImportError:
