@@ -46,6 +46,7 @@ Exit run(const Command& command) {
     case Verb::h5: return run_h5(command.h5);
     case Verb::checkpoint: return run_checkpoint(command.checkpoint);
     case Verb::lidar: return run_lidar(command.lidar);
+    case Verb::offload: return run_offload_bench(command.offload);
     case Verb::list_codecs: return run_list_codecs(command.json);
     case Verb::list_devices: return run_list_devices(command.json);
     case Verb::doctor: return run_doctor(command.json);

@@ -10,7 +10,8 @@ namespace quern::cli {
 namespace {
 
 constexpr const char* kVerbs =
-    "compress, decompress, info, verify, compare, bench, estimate, model, train, h5, checkpoint, lidar, list, doctor "
+    "compress, decompress, info, verify, compare, bench, estimate, model, train, h5, checkpoint, lidar, offload, list, "
+    "doctor "
     "or completion";
 
 struct Habit {
@@ -99,6 +100,7 @@ std::string missing_after(std::string_view verb, std::string_view work, const st
   if (verb == "lidar")
     return "a word is missing after lidar; type quern lidar compress, decompress, info, verify, compare, bench or "
            "history";
+  if (verb == "offload") return "a word is missing after offload; type quern offload bench";
   if (verb == "list") return "a word is missing after list; type quern list codecs or quern list devices";
   if (verb == "completion") return "a word is missing after completion; type quern completion bash, zsh or fish";
   return fmt::format("{} is missing after {}", missing, verb);

@@ -500,6 +500,9 @@ void read_verb(const RawArgs& raw, const CLI::App& verb, const CLI::App& program
   } else if (name == "lidar") {
     out.verb = Verb::lidar;
     read_lidar(raw, *verb.get_subcommands().front(), read_run(raw), out.lidar);
+  } else if (name == "offload") {
+    out.verb = Verb::offload;
+    read_offload(raw, read_run(raw), out.offload);
   } else {
     read_small_verbs(raw, name, program, out);
   }

@@ -18,6 +18,7 @@
 #include "cli/args/values.h"
 #include "cli/checkpoint/args.h"
 #include "cli/lidar/args.h"
+#include "cli/offload/args.h"
 
 namespace quern::cli {
 
@@ -37,7 +38,8 @@ enum class Verb {
   lidar,
   list_codecs,
   list_devices,
-  doctor
+  doctor,
+  offload
 };
 enum class H5Work { args, pack, unpack, check };
 
@@ -243,6 +245,7 @@ struct Command {
   CheckpointArgs checkpoint;
   LidarArgs lidar;
   bool json = false;  ///< list and doctor
+  OffloadArgs offload;
 };
 
 /// Reads a command line; argv[0] is the program's name, `codecs` are the names that texts mention. Returns 0 and fills

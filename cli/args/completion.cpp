@@ -27,6 +27,7 @@ const char* Answers::of(const std::string& name) const {
   if (name == "h5") return "args pack unpack check";
   if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export bench tiers";
   if (name == "lidar") return "compress decompress info verify compare bench history";
+  if (name == "offload") return "bench";
   if (name == "history") return "init add ls stat gc verify parity repair bundle";
   if (name == "--mode") return "set points exact";
   if (name == "--format") return "bin pcd ply npy las";

@@ -388,6 +388,7 @@ std::unique_ptr<CLI::App> define_program(RawArgs& raw) {
   define_h5(*program, raw);
   define_checkpoint(*program, raw);
   define_lidar(*program, raw);
+  define_offload(*program, raw);
   define_small_verbs(*program, raw);
   program->footer(
       "Exit codes: 0 ok, 1 usage, 2 input or output, 3 bad stream, 4 bound or target not met, 5 device or memory,\n"

@@ -11,6 +11,7 @@
 #include "cli/args/args.h"
 #include "cli/checkpoint/args.h"
 #include "cli/lidar/args.h"
+#include "cli/offload/args.h"
 
 namespace quern::cli {
 
@@ -46,6 +47,8 @@ struct RawArgs {
       max_size;
   std::vector<std::string> max_errors, modes, originals, drives, channels;
   bool no_attributes = false, destaggered = false, no_history = false;
+  std::string parameters, subgroup, forms;
+  std::vector<std::string> folders;
   bool bench_tier = false;
   bool dry_run = false, damaged_epochs = false, full = false, replace = false;
   TrainingData training;  ///< of train autoencoder
@@ -67,6 +70,10 @@ void define_lidar(CLI::App& program, RawArgs& raw);
 void define_lidar_history(CLI::App& verb, RawArgs& raw);
 void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out);
 void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, LidarArgs& out);
+
+/// The verb offload with its work as subcommand, and its reader, which throws CliError.
+void define_offload(CLI::App& program, RawArgs& raw);
+void read_offload(const RawArgs& raw, const RunArgs& run, OffloadArgs& out);
 
 /// The arguments of quern model and quern train; throw CliError.
 void read_model_verb(const RawArgs& raw, ModelArgs& out);

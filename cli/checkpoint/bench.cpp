@@ -1,11 +1,8 @@
 // quern checkpoint bench: how long a trainer waits under each way of saving. Ways take turns, so that what else the
 // machine does hits all of them.
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <mutex>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -14,11 +11,11 @@
 #include "checkpoint/engine/engine.h"
 #include "checkpoint/engine/stoppable_files.h"
 #include "checkpoint/tiers/copy_checkpoint.h"
-#include "cli/checkpoint/bench_page.h"
 #include "cli/checkpoint/bench_trainer.h"
 #include "cli/checkpoint/verb.h"
-#include "cli/files/interrupt.h"
+#include "cli/files/bench_folder.h"
 #include "cli/files/page_file.h"
+#include "cli/files/timeline_page.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/file_report.h"
 #include "cli/messages/progress.h"
@@ -46,43 +43,12 @@ struct Measured {
   std::vector<double> local;       ///< likewise, until the store has it; of ways through an engine
   std::uint64_t stored_bytes = 0;  ///< of the last checkpoint
   ck::EngineStats stats;
-  BenchTimeline timeline;  ///< of the first round
+  Timeline timeline;  ///< of the first round
 };
-
-/// Ends the bench, whose folder is removed on the way out.
-void check_interrupt() {
-  if (SignalGuard::is_interrupted()) fail(Exit::interrupted, "interrupted");
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 double largest(const std::vector<double>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
-
-/// A folder for the bench's stores that goes with the object.
-class BenchFolder {
- public:
-  explicit BenchFolder(const std::string& parent) {
-    std::string pattern = parent + "/quern-bench-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) fail_errno(parent, "make a folder in it");
-    path_ = pattern;
-  }
-  ~BenchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  BenchFolder(const BenchFolder&) = delete;
-  BenchFolder& operator=(const BenchFolder&) = delete;
-  std::string store(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 ck::AddedTensor added(const BenchTrainer::Tensor& tensor) {
   ck::AddedTensor out;
@@ -136,7 +102,7 @@ class Bench {
   /// Some steps of one way, in a store of its own.
   void run(Way way, const char* name, int round, Measured& out) {
     ck::StoppableFiles files(ck::system_files(), args_.bench_tier ? 0 : args_.throttle);
-    const std::string root = folder_.store(fmt::format("{}-{}", name, round));
+    const std::string root = folder_.inside(fmt::format("{}-{}", name, round));
     const Stopwatch clock;
     spans_.clear();
     const auto engine = way == Way::none || way == Way::wait ? nullptr : open_engine(root);
@@ -192,7 +158,7 @@ class Bench {
     finish(*engine, out);
     if (draws) {
       const std::lock_guard lock(mutex_);
-      for (BenchSpan& span : spans_) out.timeline.spans.push_back(std::move(span));
+      for (TimelineSpan& span : spans_) out.timeline.spans.push_back(std::move(span));
     }
   }
 
@@ -214,10 +180,10 @@ class Bench {
     options.watch = [this](const ck::EngineEvent& event) {
       using Kind = ck::EngineEvent::Kind;
       if (event.kind == Kind::submit || event.kind == Kind::fence) return;
-      const auto [lane, what] = event.kind == Kind::capture ? std::pair(1, "capture")
-                                : event.kind == Kind::code  ? std::pair(2, "code")
-                                : event.kind == Kind::tier  ? std::pair(3, "tier")
-                                                            : std::pair(3, "publish");
+      const auto [lane, what] = event.kind == Kind::capture ? std::pair(std::size_t{1}, "capture")
+                                : event.kind == Kind::code  ? std::pair(std::size_t{2}, "code")
+                                : event.kind == Kind::tier  ? std::pair(std::size_t{3}, "tier")
+                                                            : std::pair(std::size_t{3}, "publish");
       const std::lock_guard lock(mutex_);
       spans_.push_back({lane, what, event.begin, event.end});
     };
@@ -309,7 +275,7 @@ class Bench {
   ck::FileSaveOptions options_;
   double pending_ = 0;
   std::mutex mutex_;
-  std::vector<BenchSpan> spans_;
+  std::vector<TimelineSpan> spans_;
 };
 
 /// Tensors of F32 of a file; others are left out, as the trainer computes in F32.
@@ -395,11 +361,17 @@ Exit run_checkpoint_bench(const CheckpointArgs& given) {
   }
 #ifdef QUERN_HAVE_REPORT
   if (!args.html.empty()) {
-    std::vector<BenchTimeline> timelines;
-    for (Measured& m : measured) timelines.push_back(std::move(m.timeline));
-    write_page(args.html,
-               bench_page(fmt::format("Who waits for checkpoints of {}", size_text(trainer.bytes())), timelines),
-               args.force);
+    TimelinePage page;
+    page.title = fmt::format("Who waits for checkpoints of {}", size_text(trainer.bytes()));
+    page.remark = "Red is time that the trainer waits: at a fence, or for a whole save. All pictures have one scale.";
+    page.colours = {{"forward", "#8ecae6"}, {"backward", "#219ebc"}, {"update", "#023047"},  {"fence", "#d62828"},
+                    {"save", "#d62828"},    {"submit", "#f77f00"},   {"capture", "#fcbf49"}, {"code", "#a7c957"},
+                    {"publish", "#6a994e"}, {"tier", "#386641"}};
+    for (Measured& m : measured) {
+      m.timeline.lanes = {"trainer", "capture", "coding", "publish"};
+      page.timelines.push_back(std::move(m.timeline));
+    }
+    write_page(args.html, timeline_page(page), args.force);
   }
 #endif
   if (args.run.json) {

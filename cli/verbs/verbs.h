@@ -23,6 +23,7 @@ Exit run_train(const TrainArgs& args);
 Exit run_h5(const H5Args& args);
 Exit run_checkpoint(const CheckpointArgs& args);
 Exit run_lidar(const LidarArgs& args);
+Exit run_offload_bench(const OffloadArgs& args);
 Exit run_list_codecs(bool json);
 Exit run_list_devices(bool json);
 Exit run_doctor(bool json);

@@ -139,7 +139,7 @@ class Commands(unittest.TestCase):
         """Their files are not here: each must fail for that reason alone, and not because the line is wrong."""
         works = ["lidar " + work for work in ("compress", "decompress", "info", "verify", "compare", "bench")]
         works += ["lidar history " + work for work in ("init", "add", "ls", "stat", "gc", "verify", "bundle", "parity", "repair")]
-        verbs = ["compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "list", "doctor", "completion"]
+        verbs = ["compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "offload bench", "list", "doctor", "completion"]
         for verb in verbs + works:
             text = subprocess.run([QUERN, *verb.split(), "--help"], stdout=subprocess.PIPE, text=True).stdout
             examples = text[text.index("Example"):].splitlines()[1:]

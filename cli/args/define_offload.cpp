@@ -1,0 +1,84 @@
+// Options of quern offload, and how their texts are read.
+#include <fmt/format.h>
+
+#include "cli/args/exit_codes.h"
+#include "cli/args/options.h"
+#include "cli/args/raw_args.h"
+#include "cli/args/values.h"
+
+namespace quern::cli {
+namespace {
+
+/// "DIR" or "DIR=RATE", as in /nvme0=100M; a folder whose name has a '=' is written as "DIR=RATE", too.
+OffloadFolder read_folder(const std::string& text) {
+  OffloadFolder folder{text, 0};
+  if (const auto at = text.rfind('='); at != std::string::npos) {
+    folder.rate = static_cast<double>(parse_size(std::string_view(text).substr(at + 1), "--folder DIR=RATE"));
+    folder.path = text.substr(0, at);
+  }
+  while (folder.path.size() > 1 && folder.path.back() == '/') folder.path.pop_back();
+  if (folder.path.empty()) fail(Exit::usage, "--folder: the folder's name is empty");
+  return folder;
+}
+
+OffloadForm read_form(const std::string& text) {
+  if (text == "raw") return OffloadForm::raw;
+  if (text == "8") return OffloadForm::eight_bits;
+  if (text == "4") return OffloadForm::four_bits;
+  fail(Exit::usage, fmt::format("--forms {}: use raw, 8 or 4, as in --forms raw,8", text));
+}
+
+std::uint64_t read_values(const std::string& text, const char* what, std::uint64_t usual) {
+  if (text.empty()) return usual;
+  const std::uint64_t values = parse_size(text, what);
+  if (values > UINT64_C(1) << 40) fail(Exit::usage, fmt::format("{} {}: give at most 2^40", what, text));
+  return values;
+}
+
+}  // namespace
+
+void define_offload(CLI::App& program, RawArgs& raw) {
+  CLI::App& verb = *program.add_subcommand("offload", "optimizer state in folders: a bench of its steps");
+  verb.require_subcommand(1);
+  CLI::App& work = *verb.add_subcommand("bench", "measure steps of Adam whose state lies in folders");
+  add_repeatable(work, "--folder", raw.folders, "DIR=RATE",
+                 "folder for the state, and bytes a second in each direction, as of a slower disk; repeatable [.]");
+  add_value(work, "--parameters", raw.parameters, "N", "values that are trained [4M]");
+  add_value(work, "--subgroup", raw.subgroup, "N", "values that are read, updated and written at once [64K]");
+  add_value(work, "--memory", raw.memory, "SIZE", "bytes of subgroups in memory [an eighth of the state in binary32]");
+  add_value(work, "--forms", raw.forms, "LIST", "how the state lies: raw (binary32), 8, 4 (bits of a code) [raw,8,4]");
+  add_value(work, "--steps", raw.step, "N", "steps of each form that are measured, after two others [3]");
+  add_value(work, "--html", raw.html, "FILE", "a page with the timeline of the last step of each form");
+  work.add_flag("-f,--force", raw.force, "replace an existing page");
+  add_value(work, "-T,--threads", raw.threads, "N", "threads that update; 0 = all [1]");
+  add_value(work, "--progress", raw.progress, "WHEN", "auto (on a terminal), always or never [auto]");
+  work.add_flag("-q,--quiet", raw.quiet, "only errors");
+  work.add_flag("--json", raw.json, "one JSON object on standard output");
+  work.footer(
+      "Beside the forms stands Adam in binary32 in memory, without folders. raw is what swappers of optimizer state "
+      "do:\n"
+      "12 bytes a value, read ahead and written behind. Folders of the bench are made inside of DIR and removed.\n"
+      "K, M and G count by 1024.\n"
+      "Examples:\n"
+      "  quern offload bench --folder /tmp=100M --parameters 1M --html steps.html\n"
+      "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8 --json\n");
+  verb.footer("'quern offload bench --help' has options and examples.");
+}
+
+void read_offload(const RawArgs& raw, const RunArgs& run, OffloadArgs& out) {
+  out.parameters = read_values(raw.parameters, "--parameters", out.parameters);
+  out.subgroup = read_values(raw.subgroup, "--subgroup", out.subgroup);
+  if (out.subgroup % 16384 != 0)
+    fail(Exit::usage, fmt::format("--subgroup {}: give a multiple of 16K, which is 16384", raw.subgroup));
+  for (const std::string& text : raw.folders) out.folders.push_back(read_folder(text));
+  if (out.folders.empty()) out.folders.push_back({".", 0});
+  for (const std::string& form : split_list(raw.forms.empty() ? "raw,8,4" : raw.forms, "--forms"))
+    out.forms.push_back(read_form(form));
+  if (!raw.step.empty()) out.steps = parse_count(raw.step, "--steps", 100'000);
+  if (out.steps == 0) fail(Exit::usage, "--steps 0: measure at least one");
+  out.html = raw.html;
+  out.force = raw.force;
+  out.run = run;
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,32 @@
+// quern offload: what the user asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/args/run_args.h"
+
+namespace quern::cli {
+
+/// A folder of the bench and what it may move.
+struct OffloadFolder {
+  std::string path;
+  double rate = 0;  ///< bytes a second in each direction; 0: as fast as it goes
+};
+
+enum class OffloadForm { raw, eight_bits, four_bits };
+
+/// The bench of offloaded steps.
+struct OffloadArgs {
+  std::uint64_t parameters = UINT64_C(1) << 22;
+  std::uint64_t subgroup = UINT64_C(1) << 16;
+  std::uint64_t steps = 3;
+  std::vector<OffloadFolder> folders;
+  std::vector<OffloadForm> forms;
+  std::string html;  ///< empty: no page
+  bool force = false;
+  RunArgs run;  ///< memory: of subgroups; none: an eighth of the state in binary32
+};
+
+}  // namespace quern::cli
