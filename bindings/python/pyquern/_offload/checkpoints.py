@@ -9,6 +9,7 @@ import dataclasses
 import os
 import uuid
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -16,6 +17,15 @@ import torch
 from .library import State
 
 KEY = "offload"
+
+
+def _checkpoint_modules() -> Any:
+    """What is used of them: they have no annotations, and the library of checkpoints may be missing."""
+    from .._checkpoint import restore, state, store
+    from .._tensors import source_of
+
+    return SimpleNamespace(BLOB=state.BLOB, Flattened=state.Flattened, Store=store.Store, at_step=restore.at_step,
+                           newest=restore.newest, source_of=source_of)
 
 
 def read_subgroup(state: State, subgroup: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -41,29 +51,26 @@ def batches_of(sizes: list[int], most: int) -> list[list[int]]:
 
 def save(state: State, param_groups: list[dict[str, Any]], path: str | os.PathLike[str], step: int, state_dict: dict[str, Any],
          batch_bytes: int, replace: bool, tags: dict[str, Any] | None) -> Any:
-    from .._checkpoint.state import BLOB, Flattened
-    from .._checkpoint.store import Store
-    from .._tensors import source_of
-
+    ck = _checkpoint_modules()
     if KEY in state_dict:
         raise ValueError(f"the state dict has a key {KEY!r}, which is that of the optimizer: rename it")
-    flat = Flattened({**state_dict, KEY: {"param_groups": param_groups}}, None)
+    flat = ck.Flattened({**state_dict, KEY: {"param_groups": param_groups}}, None)
     batches = batches_of([state.subgroup_size(number)[0] for number in range(state.inspect().subgroups)], batch_bytes)
     # Writers of one group, one after the other: the last one makes the checkpoint appear.
     group = uuid.uuid4().hex if len(batches) > 1 else None
     results = []
-    with Store(path, write=True) as store:
+    with ck.Store(path, write=True) as store:
         for number, batch in enumerate(batches):
             with store.begin(step, group=group, writer=number, writers=len(batches), replace=replace, tags=tags) as writer:
                 if number == 0:
                     for name, source in flat.tensors.items():
                         writer.add(name, source)
-                    writer.add_blob(BLOB, flat.text.encode())
+                    writer.add_blob(ck.BLOB, flat.text.encode())
                     writer.add_blob(KEY, state.describe())
                 for subgroup in batch:
                     for part, tensor in zip(("weights", "moments"), read_subgroup(state, subgroup)):
                         name = f"{KEY}.{subgroup}.{part}"
-                        writer.add(name, source_of(tensor, name))
+                        writer.add(name, ck.source_of(tensor, name))
                 results.append(writer.publish())
     sums = {name: sum(getattr(result, name) for result in results) for name in ("raw_bytes", "stored_bytes", "tensors",
                                                                                 "stored_already")}
@@ -71,8 +78,7 @@ def save(state: State, param_groups: list[dict[str, Any]], path: str | os.PathLi
 
 
 def load(restore: Callable[..., None], path: str | os.PathLike[str], step: int | None) -> tuple[int, dict[str, Any]]:
-    from .._checkpoint.restore import at_step, newest
-    from .._checkpoint.store import Store
+    ck = _checkpoint_modules()
 
     def read(saved: Any) -> tuple[int, dict[str, Any]]:
         if KEY not in saved.info.blobs:
@@ -91,5 +97,7 @@ def load(restore: Callable[..., None], path: str | os.PathLike[str], step: int |
         restore(saved.blob(KEY), fill, state_dict.pop(KEY)["param_groups"])
         return saved.step, state_dict
 
-    with Store(path) as store:
-        return at_step(store, path, step, read) if step is not None else newest(store, path, read)[0]
+    with ck.Store(path) as store:
+        found: tuple[int, dict[str, Any]]
+        found = ck.at_step(store, path, step, read) if step is not None else ck.newest(store, path, read)[0]
+    return found
