@@ -237,6 +237,23 @@ class Offload(unittest.TestCase):
                 self.assertTrue(torch.equal(weights_of(again), wanted))
             optimizer.close()
 
+    def test_an_engine_saves_the_bytes_while_training_goes_on(self):
+        import pyquern.checkpoint
+
+        model = model_of()
+        optimizer = AdamW(model.parameters(), lr=1e-3)
+        train(model, optimizer, 0, 3)
+        (store,) = self.folders("store")
+        with pyquern.checkpoint.Engine(store) as engine:
+            save = engine.save({"optimizer": optimizer.at_rest_state()}, step=3)
+            train(model, optimizer, 3, 3)
+            self.assertTrue(save.result().published)
+        again = model_of()
+        resumed = AdamW(again.parameters())
+        resumed.load_at_rest_state(pyquern.checkpoint.load(store)["optimizer"])
+        train(again, resumed, 3, 3)
+        self.assertTrue(torch.equal(weights_of(again), weights_of(model)))
+
     def test_checkpoints_keep_the_bytes_and_say_what_is_wrong(self):
         import pyquern.checkpoint
 
