@@ -45,7 +45,8 @@ void define_offload(CLI::App& program, RawArgs& raw) {
                  "folder for the state, and bytes a second in each direction, as of a slower disk; repeatable [.]");
   add_value(work, "--parameters", raw.parameters, "N", "values that are trained [4M]");
   add_value(work, "--subgroup", raw.subgroup, "N", "values that are read, updated and written at once [64K]");
-  add_value(work, "--memory", raw.memory, "SIZE", "bytes of subgroups in memory [an eighth of the state in binary32]");
+  add_value(work, "--memory", raw.memory, "SIZE",
+            "bytes of subgroups in memory [an eighth of the state in binary32, at least four subgroups]");
   add_value(work, "--forms", raw.forms, "LIST", "how the state lies: raw (binary32), 8, 4 (bits of a code) [raw,8,4]");
   add_value(work, "--steps", raw.step, "N", "steps of each form that are measured, after two others [3]");
   add_value(work, "--html", raw.html, "FILE", "a page with the timeline of the last step of each form");

@@ -26,7 +26,7 @@ struct OffloadArgs {
   std::vector<OffloadForm> forms;
   std::string html;  ///< empty: no page
   bool force = false;
-  RunArgs run;  ///< memory: of subgroups; none: an eighth of the state in binary32
+  RunArgs run;  ///< memory: of subgroups; none: an eighth of the state in binary32, at least four subgroups
 };
 
 }  // namespace quern::cli

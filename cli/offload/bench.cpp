@@ -182,8 +182,11 @@ class OffloadBench {
     return all;
   }
 
-  /// The same for all forms.
-  std::uint64_t memory() const { return args_.run.memory.value_or(12 * args_.parameters / 8); }
+  /// The same for all forms: what is asked for, or an eighth of the state, but four subgroups of it.
+  std::uint64_t memory() const {
+    const std::uint64_t few = 4 * 12 * std::min(args_.subgroup, args_.parameters);
+    return args_.run.memory.value_or(std::max(12 * args_.parameters / 8, few));
+  }
 
   static void check(const Status& status, const storage::Report& report, const std::string& path) {
     if (status.ok()) return;
