@@ -298,6 +298,14 @@ struct LaneEmulator {
   /// Nor do those that change bits of the same word.
   static void set_bits(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t bits) { *at |= bits; }
   static void flip_bits(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t bits) { *at ^= bits; }
+  static std::uint32_t fetch_add(std::uint32_t* at, std::size_t /*lane*/, std::uint32_t value) {
+    const std::uint32_t before = *at;
+    *at += value;
+    return before;
+  }
+  /// Nor those that bring values of which the least or the greatest stays.
+  static void lower_to(std::uint64_t* at, std::size_t /*lane*/, std::uint64_t value) { *at = std::min(*at, value); }
+  static void raise_to(std::uint64_t* at, std::size_t /*lane*/, std::uint64_t value) { *at = std::max(*at, value); }
 
  private:
   /// Lane l gets lane l - distance; the first lanes keep their own.

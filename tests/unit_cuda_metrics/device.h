@@ -14,7 +14,7 @@
 
 namespace quern::test {
 
-class OnDevice : public testing::Test {
+class OnDevice : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;
@@ -29,7 +29,7 @@ class OnDevice : public testing::Test {
   }
 };
 
-class OnDeviceForType : public OnDevice, public testing::WithParamInterface<DType> {};
+class OnDeviceForType : public OnDevice, public ::testing::WithParamInterface<DType> {};
 
 /// Captures what `queue(stream)` queues, which fails if it allocates or waits, and runs it `times` times.
 template <class F>

@@ -1,17 +1,17 @@
 // The points of a scan in fine coordinates, and those that have none.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include <quern/memory.h>
 
 #include "codecs/lidar/geometry/fixed_point.h"
+#include "kernels/lidar/near_grid.h"
 
 namespace quern::codec::lidar {
 
-using FinePoint = std::array<std::int64_t, 3>;
+using FinePoint = kernels::GridPoint;
 
 struct FinePoints {
   Vector<FinePoint> points;

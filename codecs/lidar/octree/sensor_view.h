@@ -4,22 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 
 #include "codecs/lidar/octree/block.h"
 #include "codecs/lidar/octree/morton.h"
 #include "kernels/common/bits.h"
+#include "kernels/common/integer_root.h"
 
 namespace quern::codec::lidar {
 
-/// Largest integer whose square is not above n < 2^62. The estimate is corrected, so the result does not depend on it.
-inline std::uint64_t integer_root(std::uint64_t n) {
-  auto root = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(n)));
-  while (root * root > n) --root;
-  while ((root + 1) * (root + 1) <= n) ++root;
-  return root;
-}
+using kernels::integer_root;
 
 class SensorView {
  public:

@@ -215,6 +215,17 @@ struct WarpLanes {
   static __device__ __forceinline__ void flip_bits(std::uint32_t* at, std::size_t, std::uint32_t bits) {
     atomicXor(at, bits);
   }
+  /// Adds to what several lanes, of several warps too, add to at the same time, and returns what was there.
+  static __device__ __forceinline__ std::uint32_t fetch_add(std::uint32_t* at, std::size_t, std::uint32_t value) {
+    return atomicAdd(at, value);
+  }
+  /// Keeps the least and the greatest of what several lanes, of several warps too, bring at the same time.
+  static __device__ __forceinline__ void lower_to(std::uint64_t* at, std::size_t, std::uint64_t value) {
+    atomicMin(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+  }
+  static __device__ __forceinline__ void raise_to(std::uint64_t* at, std::size_t, std::uint64_t value) {
+    atomicMax(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+  }
 
  private:
   /// Opaque, or the compiler turns the product into a choice.
