@@ -118,8 +118,9 @@ bool adds_nothing(const std::uint8_t* data, std::uint64_t count, const KeyRange<
   if constexpr (sizeof(Bits) == 8) {
     if (clearly_adds_nothing<Element>(data, count, r)) return true;
   }
-  const auto [min, max, any, special] = r;
-  const auto negative_zero = negative_zero_key<Element>(!special);
+  const auto min = r.min;
+  const auto max = r.max;
+  const auto negative_zero = negative_zero_key<Element>(!r.special);
   Bits beyond = 0;
   for_lines<Bits>(data, count, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
