@@ -13,6 +13,8 @@ namespace quern::storage {
 namespace {
 
 constexpr std::size_t kTrailerBytes = 24;
+constexpr std::size_t kSectorBytes = 512;
+constexpr std::size_t kTablePiece = 128 * kSectorBytes;
 
 /// The columns of one stripe in memory.
 struct Stripe {
@@ -69,20 +71,42 @@ Result<Vector<std::uint64_t>> encode_group(const ParityGroup& group, Report& rep
   return table;
 }
 
+/// Whether a sector of checksums is all zeros, as a hole in a file reads. Checksums never are, 64 in a row.
+bool has_hole(std::span<const std::uint8_t> bytes) {
+  for (std::size_t at = 0; at + kSectorBytes <= bytes.size(); at += kSectorBytes)
+    if (std::ranges::all_of(bytes.subspan(at, kSectorBytes), [](std::uint8_t byte) { return byte == 0; })) return true;
+  return false;
+}
+
+/// The table at the end of a parity file, and the checksum behind it; nothing where it cannot be read or has a hole. It is
+/// read piece by piece: a header may tell of terabytes, and a sparse file may seem to have them.
+std::optional<Vector<std::uint8_t>> read_table(const ParityGroup& group, File& file) {
+  const auto size = file.size();
+  if (!size.ok() || *size < group.parity_file_bytes()) return std::nullopt;
+  const std::uint64_t all = group.table_bytes() + kTrailerBytes;
+  const std::uint64_t begin = group.parity_file_bytes() - all;
+  Vector<std::uint8_t> bytes;
+  while (bytes.size() < all) {
+    const std::size_t at = bytes.size();
+    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(all, at + kTablePiece)));
+    const std::span piece = std::span(bytes).subspan(at);
+    if (!read_fully(file, begin + at, piece).ok() || has_hole(piece)) return std::nullopt;
+  }
+  return bytes;
+}
+
 /// The table of the first parity file that has the one asked for.
 std::optional<Vector<std::uint64_t>> find_table(const ParityGroup& group, const Files& files,
                                                 std::optional<std::uint64_t> checksum) {
   for (std::uint32_t c = group.data(); c < group.columns(); ++c) {
     if (files[c] == nullptr) continue;
-    const auto size = files[c]->size();
-    if (!size.ok() || *size < group.parity_file_bytes()) continue;
-    Vector<std::uint8_t> bytes(static_cast<std::size_t>(group.table_bytes()) + kTrailerBytes);
-    if (!read_fully(*files[c], group.parity_file_bytes() - bytes.size(), bytes).ok()) continue;
-    ByteReader reader(bytes);
-    Vector<std::uint64_t> table(bytes.size() / 8 - kTrailerBytes / 8);
+    const auto bytes = read_table(group, *files[c]);
+    if (!bytes) continue;
+    ByteReader reader(*bytes);
+    Vector<std::uint64_t> table(bytes->size() / 8 - kTrailerBytes / 8);
     for (std::uint64_t& value : table) value = reader.u64();
     const std::uint64_t expected = checksum ? *checksum : reader.u64();
-    if (checksum64(std::span(bytes).first(bytes.size() - kTrailerBytes)) == expected) return table;
+    if (checksum64(std::span(*bytes).first(bytes->size() - kTrailerBytes)) == expected) return table;
   }
   return std::nullopt;
 }

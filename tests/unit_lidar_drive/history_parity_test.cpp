@@ -2,8 +2,13 @@
 // bit; more is refused and nothing is changed. Sets follow the files that come and go.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <bit>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <memory_resource>
 
 #include "lidar/history/parity.h"
 #include "storage/parity/erasure.h"
@@ -317,6 +322,52 @@ TEST(ParityHeader_OfAnyBytes, IsRefusedOrTheSame) {
     wrong.parity = parity;
     refused(wrong, 0);
   }
+}
+
+/// Counts what is held, and the most of it.
+class CountedMemory final : public std::pmr::memory_resource {
+ public:
+  std::size_t most() const { return most_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    held_ += bytes;
+    most_ = std::max(most_, held_);
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    held_ -= bytes;
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::size_t held_ = 0;
+  std::size_t most_ = 0;
+};
+
+TEST(ParityFile_ThatIsSparse, TakesNoMemoryForWhatItOnlyClaims) {
+  namespace fs = std::filesystem;
+  const fs::path path = fs::temp_directory_path() / ("quern-sparse-parity-" + std::to_string(getpid()));
+  const std::string lost = path.string() + "-data";
+  CountedMemory memory;
+  const MemoryScope scope(&memory);
+  // 4 TiB, whose table would be 64 MiB.
+  const storage::ParityGroup group(storage::system_files(),
+                                   {{"data", String(lost), "unused"}, {"parity", String(path.string()), "unused"}},
+                                   {UINT64_C(1) << 42}, {{1, 2, 3, 4}}, {'Q', 0, 0, 0, 0, 0, 0, 1});
+  ASSERT_EQ(group.table_bytes(), UINT64_C(1) << 26);
+  std::ofstream(path) << "head";
+  std::error_code failed;
+  fs::resize_file(path, group.parity_file_bytes(), failed);
+  storage::Report report;
+  if (!failed) {
+    const auto found = storage::check_parity_files(group, std::nullopt, true, report);
+    ASSERT_TRUE(found.ok()) << report.problem;
+    EXPECT_FALSE(found->has_value());
+    EXPECT_LT(memory.most(), std::size_t{1} << 20);
+  }
+  fs::remove(path);
+  if (failed) GTEST_SKIP() << "no file of 4 TiB can be made here: " << failed.message();
 }
 
 }  // namespace
