@@ -89,7 +89,7 @@ function(quern_library_of name)
 endfunction()
 
 # Drives behind <quern/lidar.h> (docs/adr/028-drives.md), optimizer state behind <quern/offload.h>.
-quern_library_of(lidar quern_lidar)
+quern_library_of(lidar quern_lidar quern_lidar_parity)
 quern_library_of(offload quern_offload)
 # The store behind <quern/checkpoint.h>: whether it is there hangs on the build, which what libquern.so exports must not
 # (docs/adr/012-checkpoint-library.md).

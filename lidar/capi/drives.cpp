@@ -8,6 +8,8 @@
 #include "libcompress/capi/versioned.h"
 #include "lidar/capi/call.h"
 #include "lidar/cloud/length.h"
+#include "lidar/history/places.h"
+#include "lidar/locate/rigid.h"
 
 namespace capi = quern::lidar::capi;
 namespace lidar = quern::lidar;
@@ -70,22 +72,37 @@ Status find_epoch(quern_lidar_writer& writer, lidar::Report& report) {
   return {};
 }
 
-/// The pose that a frame was given; all frames have one or none has.
+/// The pose that a frame was given; all frames are given one or none is.
 quern::Result<std::optional<lidar::Pose>> pose_of(const quern_lidar_frame* given, const quern_lidar_writer& writer) {
   quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
   if (given != nullptr) QUERN_RETURN_IF_ERROR(quern::capi::read_struct(given, frame));
+  const bool is_first = writer.frames->empty();
   if (frame.pose == nullptr) {
-    if (writer.history != nullptr) return invalid("with a history every frame needs a pose");
-    if (writer.posed && !writer.frames->empty())
+    if (!is_first && writer.gives_poses)
       return invalid("the frames before this one have poses: this one needs one, too");
     return std::optional<lidar::Pose>();
   }
-  if (!writer.posed && !writer.frames->empty()) return invalid("the frames before this one have no poses");
+  if (!is_first && !writer.gives_poses) return invalid("the frames before this one were given no poses");
   std::array<double, 12> rows{};
   std::copy_n(frame.pose, rows.size(), rows.begin());
   const auto pose = lidar::pose_of_matrix(rows);
   if (!pose) return invalid("the pose is none: its rotation is not rigid, or it lies too far away");
   return pose;
+}
+
+/// Where a scan finds its place in the history, as `quern lidar compress` without poses does.
+quern::Result<std::optional<lidar::Pose>> locate(quern_lidar_writer& writer, const lidar::PointCloud& cloud) {
+  if (!writer.epoch || cloud.kind != lidar::CoordinateKind::f32) return std::optional<lidar::Pose>();
+  const std::lock_guard lock(writer.history->mutex);
+  // What the history keeps of tiles outlives the writer.
+  const quern::MemoryScope scope(&writer.history->memory);
+  if (!writer.locator) {
+    lidar::Report report;
+    auto places = lidar::read_places(writer.history->tiles->history(), report);
+    if (!places.ok()) return places.status();
+    writer.locator.emplace(*writer.history->tiles, *writer.epoch, std::move(places).value());
+  }
+  return writer.locator->locate(lidar::unit_points(cloud.words));
 }
 
 /// Frames from a key frame to the next are written when they are all there.
@@ -150,24 +167,35 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
     QUERN_ASSIGN_OR_RETURN(const auto cloud, capi::read_cloud_desc(scan));
     lidar::FrameDescription named;
     QUERN_RETURN_IF_ERROR(read_frame(frame, writer->frames->size(), named));
-    QUERN_ASSIGN_OR_RETURN(const auto pose, pose_of(frame, *writer));
-    auto encoded = encode(*writer, cloud, pose);
-    if (!encoded.ok()) {
+    QUERN_ASSIGN_OR_RETURN(const auto given, pose_of(frame, *writer));
+    const auto note_lost = [&](const Status& failed) {
       if (writer->epoch) problem = writer->history->problem();
-      is_lost = !problem.empty() && lidar::is_lost(encoded.status());
-      return encoded.status();
-    }
+      is_lost = !problem.empty() && lidar::is_lost(failed);
+      return failed;
+    };
+    const auto found = given ? quern::Result(given) : locate(*writer, cloud);
+    if (!found.ok()) return note_lost(found.status());
+    const std::optional<lidar::Pose>& pose = *found;
+    auto encoded = encode(*writer, cloud, pose);
+    if (!encoded.ok()) return note_lost(encoded.status());
     lidar::CodedFrame coded = std::move(encoded).value();
     coded.description.name = std::move(named.name);
     coded.description.time_stamp = named.time_stamp;
-    writer->frames->push_back(
-        {pose ? quern::Vector<std::uint8_t>() : lidar::write_description(coded.description), std::move(coded.scan)});
+    if (!pose) {
+      // No frame behind this one is predicted from what lies before it.
+      close_group(*writer);
+      writer->posed.reset();
+    }
+    writer->frames->push_back({pose ? quern::Vector<std::uint8_t>() : lidar::write_description(coded.description),
+                               std::move(coded.scan), pose});
+    writer->gives_poses = given.has_value();
     if (pose) {
       writer->uses_history = writer->uses_history || coded.description.reach.has_value();
       writer->group->push_back(std::move(coded.description));
       if (writer->posed->is_key_next()) close_group(*writer);
     }
     quern_lidar_result& result = writer->result;
+    if (pose && !given) ++result.located_frames;
     ++result.frames;
     result.points += coded.points;
     result.dropped_points += coded.dropped_points;
@@ -175,6 +203,17 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
     return {};
   });
   return status == QUERN_OK ? status : capi::tell_history(status, path_of(*writer), problem, is_lost);
+}
+
+quern_status quern_lidar_writer_pose(const quern_lidar_writer* writer, uint64_t index, double* pose,
+                                     uint32_t* has_pose) {
+  if (writer == nullptr || pose == nullptr || has_pose == nullptr)
+    return capi::refuse("quern_lidar_writer_pose: the writer or a place for its answer is NULL");
+  if (index >= writer->frames->size()) return capi::refuse("quern_lidar_writer_pose: there is no such frame yet");
+  const auto& known = (*writer->frames)[static_cast<std::size_t>(index)].pose;
+  *has_pose = known ? 1 : 0;
+  if (known) std::ranges::copy(lidar::matrix_of(*known), pose);
+  return QUERN_OK;
 }
 
 quern_status quern_lidar_writer_finish(quern_lidar_writer* writer, quern_lidar_result* result) {
@@ -250,6 +289,10 @@ quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
     out.has_time = frame.description.time_stamp ? 1 : 0;
     out.time_ns = frame.description.time_stamp.value_or(0);
     out.columns = static_cast<uint32_t>(frame.description.columns.size());
+    if (frame.description.pose) {
+      out.has_pose = 1;
+      std::ranges::copy(lidar::matrix_of(*frame.description.pose), out.pose);
+    }
     std::memcpy(out.name, frame.description.name.c_str(), frame.description.name.size() + 1);
     quern::capi::write_struct(out, info);
     return {};

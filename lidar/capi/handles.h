@@ -14,6 +14,7 @@
 #include "lidar/drive/drive.h"
 #include "lidar/drive/posed_frames.h"
 #include "lidar/history/history_tiles.h"
+#include "lidar/locate/locator.h"
 
 namespace quern::lidar::capi {
 
@@ -81,6 +82,7 @@ struct quern_lidar_writer : public quern::lidar::capi::HandleBase {
   struct Frame {
     quern::Vector<std::uint8_t> description;
     quern::Vector<std::uint8_t> scan;
+    std::optional<quern::lidar::Pose> pose;
   };
 
   std::optional<quern::String> path;
@@ -90,9 +92,11 @@ struct quern_lidar_writer : public quern::lidar::capi::HandleBase {
   std::optional<quern::Vector<Frame>> frames;
   quern_lidar_history* history = nullptr;
   std::uint64_t key_every = 16;
-  std::optional<quern::storage::ContentHash> epoch;                    ///< of the history; nothing: it is empty
-  bool uses_history = false;                                           ///< of the frames added
-  std::optional<quern::lidar::PosedFrames> posed;                      ///< with poses
+  std::optional<quern::storage::ContentHash> epoch;  ///< of the history; nothing: it is empty
+  bool uses_history = false;                         ///< of the frames added
+  bool gives_poses = false;                          ///< the caller, of the frames added
+  std::optional<quern::lidar::Locator> locator;      ///< in the history's memory, used under its mutex
+  std::optional<quern::lidar::PosedFrames> posed;    ///< of the frames since the last one without a pose
   std::optional<quern::Vector<quern::lidar::FrameDescription>> group;  ///< since the last key frame, not yet written
   quern_lidar_result result = QUERN_LIDAR_RESULT_INIT;
 };

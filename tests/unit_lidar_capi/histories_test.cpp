@@ -3,7 +3,9 @@
 
 #include <quern/lidar.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -34,10 +36,11 @@ class LidarHistories : public testing::Test {
 
   /// Three scans of one place, with noise of `seed`, under 15 cm. Returns the number of the first call that failed.
   quern_status write(const std::string& to, std::uint64_t seed, quern_lidar_history* history,
-                     const double* pose = kHome.data(), const quern_lidar_execution* execution = nullptr) {
+                     const double* pose = kHome.data(), const quern_lidar_execution* execution = nullptr,
+                     double max_error = 0.15) {
     quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
     desc.mode = QUERN_LIDAR_SET;
-    desc.max_error = 0.15;
+    desc.max_error = max_error;
     desc.history = history;
     desc.key_frames = 2;
     quern_lidar_writer* writer = nullptr;
@@ -74,8 +77,8 @@ class LidarHistories : public testing::Test {
     EXPECT_EQ(std::string(added.root).size(), 32U);
     quern_lidar_drive_destroy(drive);
   }
-  /// Reads frame 0 with a history; the number of the call.
-  quern_status read(const std::string& file, quern_lidar_history* history) {
+  /// Reads frame 0, of noise `seed`, with a history; the number of the call.
+  quern_status read(const std::string& file, quern_lidar_history* history, std::uint64_t seed = 50) {
     quern_lidar_drive* drive = nullptr;
     EXPECT_EQ(quern_lidar_drive_open(file.c_str(), nullptr, &drive), QUERN_OK) << quern_lidar_last_error();
     EXPECT_EQ(quern_lidar_drive_set_history(drive, history), QUERN_OK);
@@ -83,7 +86,7 @@ class LidarHistories : public testing::Test {
     const quern_status status = quern_lidar_drive_read(drive, 0, &cloud);
     problem_ = status == QUERN_OK ? "" : quern_lidar_last_error();
     if (status == QUERN_OK) {
-      const auto scan = spinning_scan(32, 900, 50, false);
+      const auto scan = spinning_scan(32, 900, seed, false);
       quern_lidar_cloud_desc original = QUERN_LIDAR_CLOUD_DESC_INIT, back = QUERN_LIDAR_CLOUD_DESC_INIT;
       original.points = scan.points();
       original.xyz = scan.words.data();
@@ -133,6 +136,164 @@ TEST_F(LidarHistories, DrivesOfOnePlace_PredictTheNext_AndAreMissedByName) {
   quern_lidar_history_destroy(history);
 }
 
+/// Adds scans of the place, the second of which is one of nowhere, with the poses given or without; what they found.
+struct Located {
+  std::vector<std::array<double, 12>> poses;  ///< all zeros: none
+  quern_lidar_result result = QUERN_LIDAR_RESULT_INIT;
+};
+Located write_located(const std::string& to, quern_lidar_history* history, const Located* given) {
+  Located out;
+  quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
+  desc.mode = QUERN_LIDAR_SET;
+  desc.max_error = 0.15;
+  desc.history = history;
+  quern_lidar_writer* writer = nullptr;
+  EXPECT_EQ(quern_lidar_writer_open(to.c_str(), &desc, nullptr, &writer), QUERN_OK) << quern_lidar_last_error();
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    auto cloud = spinning_scan(32, 900, 50 + i, false);
+    if (i == 1)
+      for (std::size_t k = 0; k < cloud.words.size(); ++k)
+        cloud.words[k] =
+            std::bit_cast<std::uint32_t>(std::bit_cast<float>(cloud.words[k]) * (k % 3 == 0 ? 2.7F : 0.6F));
+    quern_lidar_cloud_desc scan = QUERN_LIDAR_CLOUD_DESC_INIT;
+    scan.points = cloud.points();
+    scan.xyz = cloud.words.data();
+    quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
+    if (given != nullptr) {
+      if (i == 1) continue;
+      frame.pose = given->poses[i].data();
+    }
+    EXPECT_EQ(quern_lidar_writer_add(writer, &scan, &frame), QUERN_OK) << quern_lidar_last_error();
+    std::uint32_t has_pose = 7;
+    std::array<double, 12> pose{};
+    const std::uint64_t index = given != nullptr ? i / 2 : i;
+    EXPECT_EQ(quern_lidar_writer_pose(writer, index, pose.data(), &has_pose), QUERN_OK);
+    EXPECT_EQ(has_pose == 0, pose == (std::array<double, 12>{}));
+    out.poses.push_back(pose);
+    EXPECT_EQ(quern_lidar_writer_pose(writer, index + 1, pose.data(), &has_pose), QUERN_ERROR_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(quern_lidar_writer_finish(writer, &out.result), QUERN_OK) << quern_lidar_last_error();
+  quern_lidar_writer_destroy(writer);
+  return out;
+}
+
+TEST_F(LidarHistories, FramesWithoutPoses_FindTheirPlaceAndTellIt) {
+  ASSERT_EQ(quern_lidar_history_create(path("streets").c_str(), nullptr), QUERN_OK) << quern_lidar_last_error();
+  quern_lidar_history* history = open(path("streets"));
+  ASSERT_EQ(write(path("first.qnl"), 1, nullptr, kHome.data(), nullptr, 0.01), QUERN_OK) << problem_;
+  ASSERT_NO_FATAL_FAILURE(add(history, path("first.qnl"), 1));
+  const Located found = write_located(path("found.qnl"), history, nullptr);
+  ASSERT_EQ(found.poses.size(), 3U);
+  EXPECT_EQ(found.result.located_frames, 2U);
+  for (const std::size_t i : {0, 2})
+    for (std::size_t k = 0; k < 12; ++k) EXPECT_NEAR(found.poses[i][k], kHome[k], 0.1) << i << ' ' << k;
+  EXPECT_EQ(found.poses[1], (std::array<double, 12>{}));
+  EXPECT_EQ(read(path("found.qnl"), history), QUERN_OK) << problem_;
+  EXPECT_EQ(read(path("found.qnl"), nullptr), QUERN_LIDAR_ERROR_NO_HISTORY);
+
+  quern_lidar_drive* drive = nullptr;
+  ASSERT_EQ(quern_lidar_drive_open(path("found.qnl").c_str(), nullptr, &drive), QUERN_OK);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    quern_lidar_frame_info info = QUERN_LIDAR_FRAME_INFO_INIT;
+    ASSERT_EQ(quern_lidar_drive_inspect(drive, i, &info), QUERN_OK);
+    EXPECT_EQ(info.has_pose, i == 1 ? 0U : 1U);
+    EXPECT_TRUE(std::equal(found.poses[i].begin(), found.poses[i].end(), info.pose));
+  }
+  quern_lidar_drive_destroy(drive);
+
+  // The poses that were found come back as they are where they are given.
+  const Located given = write_located(path("given.qnl"), history, &found);
+  ASSERT_EQ(given.poses.size(), 2U);
+  EXPECT_EQ(given.poses[0], found.poses[0]);
+  EXPECT_EQ(given.poses[1], found.poses[2]);
+  EXPECT_EQ(given.result.located_frames, 0U);
+  quern_lidar_history_destroy(history);
+}
+
+TEST_F(LidarHistories, GivenAndFoundPoses_AreNotMixed) {
+  ASSERT_EQ(quern_lidar_history_create(path("h").c_str(), nullptr), QUERN_OK);
+  quern_lidar_history* history = open(path("h"));
+  quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
+  desc.history = history;
+  quern_lidar_writer* writer = nullptr;
+  ASSERT_EQ(quern_lidar_writer_open(path("a.qnl").c_str(), &desc, nullptr, &writer), QUERN_OK);
+  const auto cloud = spinning_scan(8, 60, 1, false);
+  quern_lidar_cloud_desc scan = QUERN_LIDAR_CLOUD_DESC_INIT;
+  scan.points = cloud.points();
+  scan.xyz = cloud.words.data();
+  quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
+  ASSERT_EQ(quern_lidar_writer_add(writer, &scan, &frame), QUERN_OK) << quern_lidar_last_error();
+  frame.pose = kHome.data();
+  EXPECT_EQ(quern_lidar_writer_add(writer, &scan, &frame), QUERN_ERROR_INVALID_ARGUMENT);
+  std::uint32_t has_pose = 1;
+  std::array<double, 12> pose{};
+  EXPECT_EQ(quern_lidar_writer_pose(writer, 0, pose.data(), &has_pose), QUERN_OK);
+  EXPECT_EQ(has_pose, 0U);
+  EXPECT_EQ(quern_lidar_writer_pose(writer, 0, nullptr, &has_pose), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_lidar_writer_pose(nullptr, 0, pose.data(), &has_pose), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_lidar_writer_finish(writer, nullptr), QUERN_OK);
+  quern_lidar_writer_destroy(writer);
+  quern_lidar_history_destroy(history);
+}
+
+TEST_F(LidarHistories, Parity_BringsDamagedFilesBack) {
+  ASSERT_EQ(quern_lidar_history_create(path("h").c_str(), nullptr), QUERN_OK);
+  quern_lidar_history* history = open(path("h"));
+  ASSERT_EQ(write(path("a.qnl"), 1, nullptr), QUERN_OK) << problem_;
+  ASSERT_NO_FATAL_FAILURE(add(history, path("a.qnl"), 1));
+  quern_lidar_repair repair = QUERN_LIDAR_REPAIR_INIT;
+  EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_OK) << quern_lidar_last_error();
+  EXPECT_EQ(repair.sets, 0U);
+  quern_lidar_parity parity = QUERN_LIDAR_PARITY_INIT;
+  const quern_status made = quern_lidar_history_make_parity(history, 2, 1, &parity);
+  if (made == QUERN_ERROR_UNSUPPORTED) {
+    quern_lidar_history_destroy(history);
+    GTEST_SKIP() << "built without ISA-L";
+  }
+  ASSERT_EQ(made, QUERN_OK) << quern_lidar_last_error();
+  EXPECT_EQ(parity.data_files, 2U);
+  EXPECT_EQ(parity.parity_files, 1U);
+  EXPECT_EQ(parity.guarded_files, 2U);
+  EXPECT_EQ(parity.made_sets, 1U);
+  EXPECT_GT(parity.parity_bytes, 0U);
+  EXPECT_EQ(quern_lidar_history_make_parity(history, 0, 0, &parity), QUERN_OK) << quern_lidar_last_error();
+  EXPECT_EQ(parity.made_sets, 0U);
+  EXPECT_EQ(parity.data_files, 2U);
+  EXPECT_EQ(quern_lidar_history_make_parity(history, 64, 1, nullptr), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_lidar_history_make_parity(history, 3, 0, nullptr), QUERN_ERROR_INVALID_ARGUMENT);
+
+  fs::path segment;
+  for (const auto& file : fs::directory_iterator(folder_ / "h" / "segments")) segment = file.path();
+  const auto damage = [&] {
+    std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(fs::file_size(segment) / 2));
+    file.write("damage", 6);
+  };
+  damage();
+  repair = QUERN_LIDAR_REPAIR_INIT;
+  EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_OK) << quern_lidar_last_error();
+  EXPECT_EQ(repair.mended_files, 1U);
+  EXPECT_EQ(repair.damaged_files, 0U);
+  EXPECT_EQ(repair.guarded_files, 2U);
+  // The same handle reads what came back.
+  ASSERT_EQ(write(path("b.qnl"), 50, history), QUERN_OK) << problem_;
+  EXPECT_EQ(read(path("b.qnl"), history), QUERN_OK) << problem_;
+
+  std::uint64_t removed = 0;
+  EXPECT_EQ(quern_lidar_history_drop_parity(history, &removed), QUERN_OK) << quern_lidar_last_error();
+  EXPECT_EQ(removed, 1U);
+  damage();
+  repair = QUERN_LIDAR_REPAIR_INIT;
+  EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_ERROR_CORRUPT);
+  EXPECT_EQ(repair.damaged_files, 1U);
+  EXPECT_NE(std::string(quern_lidar_last_error()).find(path("h")), std::string::npos) << quern_lidar_last_error();
+  EXPECT_EQ(quern_lidar_history_repair(nullptr, &repair), QUERN_ERROR_INVALID_ARGUMENT);
+  repair.struct_size = 1;
+  EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_lidar_history_drop_parity(nullptr, nullptr), QUERN_ERROR_INVALID_ARGUMENT);
+  quern_lidar_history_destroy(history);
+}
+
 TEST_F(LidarHistories, WrongUse_IsRefusedWithASentence) {
   quern_lidar_history* history = nullptr;
   EXPECT_EQ(quern_lidar_history_open(path("none").c_str(), nullptr, &history), QUERN_ERROR_IO);
@@ -150,7 +311,9 @@ TEST_F(LidarHistories, WrongUse_IsRefusedWithASentence) {
   bent[0] = 2;
   EXPECT_EQ(write(path("a.qnl"), 1, history, bent.data()), QUERN_ERROR_INVALID_ARGUMENT);
   EXPECT_NE(problem_.find("not rigid"), std::string::npos) << problem_;
-  EXPECT_EQ(write(path("a.qnl"), 1, history, nullptr), QUERN_ERROR_INVALID_ARGUMENT);
+  // An empty history has no place for any frame.
+  EXPECT_EQ(write(path("a.qnl"), 1, history, nullptr), QUERN_OK) << problem_;
+  EXPECT_EQ(read(path("a.qnl"), nullptr, 1), QUERN_OK) << problem_;
   ASSERT_EQ(write(path("bare.qnl"), 1, nullptr, nullptr), QUERN_OK) << problem_;
   quern_lidar_drive* drive = nullptr;
   ASSERT_EQ(quern_lidar_drive_open(path("bare.qnl").c_str(), nullptr, &drive), QUERN_OK);

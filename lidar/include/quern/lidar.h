@@ -142,7 +142,9 @@ typedef struct quern_lidar_writer_desc {
   double max_error;  /**< metres, at most 104; a decimal number of nine places means itself. Not used by EXACT */
   uint32_t replace;  /**< 1: an existing file may be replaced */
   uint32_t reserved; /**< 0 */
-  /** With poses: frames are predicted from its newest epoch, too, and reading the drive needs it. NULL: none. */
+  /** Frames are predicted from its newest epoch, too, and reading the drive needs it. Where frames come without poses,
+   *  each of 32-bit coordinates in metres finds its place in the history; one that finds none is coded as without a
+   *  history. NULL: none. */
   quern_lidar_history* history;
   uint32_t key_frames; /**< with poses: each so many-th frame is predicted by no other; 1 to 64 */
   uint32_t reserved2;  /**< 0 */
@@ -160,16 +162,22 @@ typedef struct quern_lidar_frame {
   int64_t time_ns;  /**< nanoseconds, of the caller's epoch */
   const char* name; /**< 1 to 200 bytes of UTF-8 that could be a file's name; NULL: the frame's number */
   /** From the sensor to the world, shape (3, 4), metres, rows one after another, as KITTI writes poses; NULL: not
-   *  known. All frames of a drive have one, or none has. Frames with poses are predicted from those before them. */
+   *  known. All frames of a drive are given one, or none is. Frames with poses are predicted from those before them. */
   const double* pose;
 } quern_lidar_frame;
 #define QUERN_LIDAR_FRAME_INIT \
   { sizeof(quern_lidar_frame), 0, 0, NULL, NULL }
 
 /** Codes a scan as the next frame and holds its bytes. O(points log points); about 300 bytes a point meanwhile. `frame`
- *  may be NULL. After a failure the writer is as it was before. */
+ *  may be NULL. After a failure the writer is as it was before, but that a scan that found its place in a history counts
+ *  as the one before the next. */
 QUERN_API quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lidar_cloud_desc* scan,
                                               const quern_lidar_frame* frame);
+/** The pose of frame `index` (from 0) of those added: given, or found in the history, rounded as it is stored. Given with
+ *  the same scans it makes the same drive. `pose` gets 12 numbers, as in quern_lidar_frame, where `*has_pose` becomes 1,
+ *  and stays as it is where it becomes 0. */
+QUERN_API quern_status quern_lidar_writer_pose(const quern_lidar_writer* writer, uint64_t index, double* pose,
+                                               uint32_t* has_pose);
 
 typedef struct quern_lidar_result {
   uint32_t struct_size;
@@ -178,10 +186,11 @@ typedef struct quern_lidar_result {
   uint64_t points;
   uint64_t dropped_points; /**< of mode SET: NaN or infinity */
   uint64_t file_bytes;
-  double achieved_error; /**< metres, rounded up */
+  double achieved_error;   /**< metres, rounded up */
+  uint64_t located_frames; /**< that found their place in the history */
 } quern_lidar_result;
 #define QUERN_LIDAR_RESULT_INIT \
-  { sizeof(quern_lidar_result), 0, 0, 0, 0, 0, 0 }
+  { sizeof(quern_lidar_result), 0, 0, 0, 0, 0, 0, 0 }
 
 /** Makes the drive appear; it needs a frame at least. After it, successful or not, the writer can only be destroyed.
  *  `result` may be NULL. */
@@ -210,12 +219,13 @@ typedef struct quern_lidar_frame_info {
   int64_t time_ns;
   uint32_t has_time;
   uint32_t columns;
-  char name[208]; /**< with a 0 behind it */
+  char name[208];  /**< with a 0 behind it */
+  double pose[12]; /**< as in quern_lidar_frame, where has_pose is 1: given or found */
+  uint32_t has_pose;
+  uint32_t reserved;
 } quern_lidar_frame_info;
-#define QUERN_LIDAR_FRAME_INFO_INIT                                  \
-  {                                                                  \
-    sizeof(quern_lidar_frame_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define QUERN_LIDAR_FRAME_INFO_INIT \
+  { sizeof(quern_lidar_frame_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, 0, 0 }
 
 /** What frame `index` (from 0) is. Reads this frame's bytes alone and decodes nothing. */
 QUERN_API quern_status quern_lidar_drive_inspect(quern_lidar_drive* drive, uint64_t index,
@@ -251,6 +261,46 @@ typedef struct quern_lidar_addition {
  *  a second one fails with QUERN_ERROR_IO. `addition` may be NULL. */
 QUERN_API quern_status quern_lidar_history_add_drive(quern_lidar_history* history, quern_lidar_drive* drive,
                                                      quern_lidar_addition* addition);
+
+/* ---- parity of histories ------------------------------------------------------------------------------------------- */
+
+typedef struct quern_lidar_parity {
+  uint32_t struct_size;
+  uint32_t data_files;   /**< of a full set */
+  uint32_t parity_files; /**< over them */
+  uint32_t reserved;
+  uint64_t guarded_files;
+  uint64_t made_sets;    /**< by this call */
+  uint64_t parity_bytes; /**< of all parity files */
+} quern_lidar_parity;
+#define QUERN_LIDAR_PARITY_INIT \
+  { sizeof(quern_lidar_parity), 0, 0, 0, 0, 0, 0 }
+
+/** Guards all files of a history that have no parity yet: of a set of `data_files` files as many may be lost or damaged as
+ *  it has `parity_files`; at most 64 together. Both 0: as the history has it, else 8 and 2. `parity` may be NULL.
+ *  QUERN_ERROR_CORRUPT where a file is damaged or missing: repair first. QUERN_ERROR_UNSUPPORTED in a build without
+ *  ISA-L. QUERN_ERROR_IO while another process changes the history. */
+QUERN_API quern_status quern_lidar_history_make_parity(quern_lidar_history* history, uint32_t data_files,
+                                                       uint32_t parity_files, quern_lidar_parity* parity);
+/** Removes all parity. `*removed_sets` (may be NULL) is how many sets there were. */
+QUERN_API quern_status quern_lidar_history_drop_parity(quern_lidar_history* history, uint64_t* removed_sets);
+
+typedef struct quern_lidar_repair {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t sets;            /**< of files with parity */
+  uint64_t guarded_files;   /**< that have parity */
+  uint64_t unguarded_files; /**< that have none, where others have; what is damaged of them is not seen */
+  uint64_t mended_files;    /**< that came back, bit for bit */
+  uint64_t damaged_files;   /**< that did not */
+} quern_lidar_repair;
+#define QUERN_LIDAR_REPAIR_INIT \
+  { sizeof(quern_lidar_repair), 0, 0, 0, 0, 0, 0 }
+
+/** Brings damaged and missing files back wherever parity suffices; a history without parity is only checked.
+ *  QUERN_ERROR_CORRUPT where something stays damaged: the sentence names the first file, and `repair` is filled in, too.
+ *  `repair` may be NULL. QUERN_ERROR_UNSUPPORTED and QUERN_ERROR_IO as above. */
+QUERN_API quern_status quern_lidar_history_repair(quern_lidar_history* history, quern_lidar_repair* repair);
 
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
 
