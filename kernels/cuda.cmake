@@ -7,6 +7,7 @@ unset(CMAKE_CXX_EXTENSIONS)
 add_library(quern_kernels_cuda STATIC
   interp/cuda/decode.cu
   lidar/cuda/both_ways.cu
+  lidar/cuda/project.cu
   lorenzo/cuda/bits8.cu
   lorenzo/cuda/bits16.cu
   lorenzo/cuda/bits32.cu

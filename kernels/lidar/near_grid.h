@@ -80,27 +80,25 @@ struct NearGrid {
   /// The nearest point within reach. `hint`: one of the points that may be near, and is not the nearest if `square`, the
   /// distance to it, is beyond reach. It changes the time alone.
   [[gnu::always_inline]] constexpr NearestPoint nearest(const GridPoint& point, const NearestPoint& hint) const {
-    const std::int64_t most = cells.reach * cells.reach;
-    NearestPoint best;
-    if (hint.square <= most) best = hint;
+    // As if there were a point just within reach, of the highest index.
+    NearestPoint best{cells.reach * cells.reach, NearestPoint::kNone};
+    if (hint.square <= best.square) best = hint;
     const std::uint32_t own = cells.bucket_of(point);
     search(own, point, best);
     // No nearer point differs by more than this in any coordinate.
-    const std::int64_t within = best.square > most
-                                    ? cells.reach
-                                    : static_cast<std::int64_t>(integer_root(static_cast<std::uint64_t>(best.square)));
+    const auto within = static_cast<std::int64_t>(integer_root(static_cast<std::uint64_t>(best.square)));
     each_slab(0, point[0], within, [&](std::int64_t x_gap, std::uint64_t x_part) {
       each_slab(1, point[1], within, [&](std::int64_t y_gap, std::uint64_t y_part) {
         const std::int64_t gap = x_gap + y_gap;
-        if (gap > best.square || gap > most) return;
+        if (gap > best.square) return;
         each_slab(2, point[2], within, [&](std::int64_t z_gap, std::uint64_t z_part) {
-          if (gap + z_gap > best.square || gap + z_gap > most) return;
+          if (gap + z_gap > best.square) return;
           const std::uint32_t bucket = cells.bucket(x_part + y_part + z_part);
           if (bucket != own) search(bucket, point, best);
         });
       });
     });
-    return best;
+    return best.index == NearestPoint::kNone ? NearestPoint() : best;
   }
 
  private:
@@ -121,7 +119,6 @@ struct NearGrid {
     return static_cast<std::uint64_t>(difference + cells.reach) > 2 * static_cast<std::uint64_t>(cells.reach);
   }
   constexpr void search(std::uint32_t bucket, const GridPoint& point, NearestPoint& best) const {
-    const std::int64_t most = cells.reach * cells.reach;
     const std::uint32_t end = ends[bucket];
     for (std::uint32_t i = begins[bucket]; i < end; ++i) {
       const GridEntry& entry = entries[i];
@@ -131,7 +128,7 @@ struct NearGrid {
       // Differences beyond reach might overflow when squared.
       if (is_beyond(x) || is_beyond(y) || is_beyond(z)) continue;
       const std::int64_t square = x * x + y * y + z * z;
-      if (square > most || square > best.square) continue;
+      if (square > best.square) continue;
       if (square == best.square && entry.index > best.index) continue;
       best = {square, entry.index};
     }

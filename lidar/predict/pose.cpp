@@ -5,8 +5,6 @@
 namespace quern::lidar {
 namespace {
 
-constexpr unsigned kMatrixBits = 20;
-constexpr std::int64_t kHalf = INT64_C(1) << (kMatrixBits - 1);
 constexpr double kRigid = 1e-3;
 
 bool is_rigid(const std::array<double, 12>& m) {
@@ -44,6 +42,19 @@ std::array<double, 4> quaternion_of(const std::array<double, 12>& m) {
   return q;
 }
 
+void set_matrix(const Pose& pose, std::int64_t (&matrix)[3][3]) {
+  const auto [w, x, y, z] = pose.quaternion;
+  const std::int64_t norm = w * w + x * x + y * y + z * z;
+  const std::int64_t scaled[3][3] = {{w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)},
+                                     {2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)},
+                                     {2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z}};
+  // An entry is at most the norm, below 2^43; a norm is cut to 42 bits with its entries, so that products fit.
+  for (unsigned row = 0; row < 3; ++row)
+    for (unsigned column = 0; column < 3; ++column)
+      matrix[row][column] =
+          (scaled[row][column] >> 1) * (INT64_C(1) << kernels::RigidMove::kMatrixBits) / ((norm + 1) >> 1);
+}
+
 }  // namespace
 
 bool is_pose(const Pose& pose) {
@@ -71,43 +82,15 @@ std::optional<Pose> pose_of_matrix(const std::array<double, 12>& rows) {
   return is_pose(pose) ? std::optional(pose) : std::nullopt;
 }
 
-Move::Matrix Move::matrix_of(const Pose& pose) {
-  const auto [w, x, y, z] = pose.quaternion;
-  const std::int64_t norm = w * w + x * x + y * y + z * z;
-  const Matrix scaled = {{{w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)},
-                          {2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)},
-                          {2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z}}};
-  Matrix matrix;
-  // An entry is at most the norm, below 2^43; a norm is cut to 42 bits with its entries, so that products fit.
-  for (unsigned row = 0; row < 3; ++row)
-    for (unsigned column = 0; column < 3; ++column)
-      matrix[row][column] = (scaled[row][column] >> 1) * (INT64_C(1) << kMatrixBits) / ((norm + 1) >> 1);
-  return matrix;
-}
-
-Move::Move(const Pose& from, const Pose& to) : from_(matrix_of(from)), to_(matrix_of(to)), shift_{} {
-  for (unsigned axis = 0; axis < 3; ++axis) shift_[axis] = from.translation[axis] - to.translation[axis];
+Move::Move(const Pose& from, const Pose& to) {
+  set_matrix(from, move_.from);
+  set_matrix(to, move_.to);
+  for (unsigned axis = 0; axis < 3; ++axis) move_.shift[axis] = from.translation[axis] - to.translation[axis];
 }
 
 std::optional<UnitPoint> Move::operator()(const UnitPoint& point) const {
-  UnitPoint turned{};
   UnitPoint moved{};
-  for (const std::int64_t at : point)
-    if (at < -kMostUnits || at > kMostUnits) return std::nullopt;
-  for (unsigned row = 0; row < 3; ++row) {
-    std::int64_t sum = kHalf;
-    for (unsigned axis = 0; axis < 3; ++axis) sum += from_[row][axis] * point[axis];
-    turned[row] = (sum >> kMatrixBits) + shift_[row];
-    // A turn makes no coordinate more than twice as large.
-    if (turned[row] < -4 * kMostUnits || turned[row] > 4 * kMostUnits) return std::nullopt;
-  }
-  for (unsigned axis = 0; axis < 3; ++axis) {
-    std::int64_t sum = kHalf;
-    for (unsigned row = 0; row < 3; ++row) sum += to_[row][axis] * turned[row];
-    moved[axis] = sum >> kMatrixBits;
-    if (moved[axis] < -kMostUnits || moved[axis] > kMostUnits) return std::nullopt;
-  }
-  return moved;
+  return move_(point, moved) ? std::optional(moved) : std::nullopt;
 }
 
 }  // namespace quern::lidar

@@ -6,10 +6,11 @@
 #include <optional>
 
 #include "codecs/lidar/point_codec.h"
+#include "kernels/lidar/rigid_move.h"
 
 namespace quern::lidar {
 
-using UnitPoint = std::array<std::int64_t, 3>;  ///< units of 0.1 mm
+using UnitPoint = kernels::GridPoint;  ///< units of 0.1 mm
 
 /// From the sensor's coordinates to those of its surroundings. Any four numbers within the limit but four zeros are a
 /// rotation: a quaternion w, x, y, z that needs no unit length.
@@ -37,15 +38,10 @@ class Move {
   /// Nothing beyond kMostUnits, of the point or of where it comes to lie.
   std::optional<UnitPoint> operator()(const UnitPoint& point) const;
 
-  static constexpr std::int64_t kMostUnits = INT64_C(1) << 21;  ///< 209.7 m
+  static constexpr std::int64_t kMostUnits = kernels::RigidMove::kMostUnits;  ///< 209.7 m
 
  private:
-  using Matrix = std::array<std::array<std::int64_t, 3>, 3>;  ///< in units of 2^-20
-  static Matrix matrix_of(const Pose& pose);
-
-  Matrix from_;
-  Matrix to_;
-  std::array<std::int64_t, 3> shift_;
+  kernels::RigidMove move_;
 };
 
 }  // namespace quern::lidar

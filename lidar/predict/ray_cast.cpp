@@ -1,17 +1,15 @@
 #include "lidar/predict/ray_cast.h"
 
 #include <algorithm>
-
-#include "kernels/common/bits.h"
+#include <optional>
 
 namespace quern::lidar {
 namespace {
 
-constexpr std::int64_t kNearest = 10000;  ///< units; what lies nearer is the vehicle
-/// Points that miss a ray by at most this may be on it, in units of 2^-16 of their range; more where rings lie apart.
-constexpr std::int64_t kMostMiss = 230;
-/// What a doubled range costs, as a third of a miss: of points beside each other the nearer one hides the other.
-constexpr std::int64_t kRangeCost = 8;
+using kernels::HitPoint;
+using kernels::RayHit;
+using kernels::RayView;
+
 /// Points on both sides of a ray are of one surface where their ranges differ by no more than so many times their
 /// distance in height (ground at 50 m), and 20 cm, and by 2 m at most.
 constexpr std::int64_t kFlattest = 32;
@@ -20,72 +18,46 @@ constexpr std::int64_t kMostStep = 20000;
 /// Weight of a place between two points.
 constexpr std::uint8_t kSure = 3;
 
+bool are_one_surface(const HitPoint& a, const HitPoint& b) {
+  const std::int64_t step = a.range < b.range ? b.range - a.range : a.range - b.range;
+  return step <= kMostStep && step <= kFlattest * (a.off + b.off) + kRough;
+}
+
+/// The place where a ray meets what lies between points on its two sides; nothing where they are not of one surface.
+std::optional<HitPoint> place_between(const RayHit& not_above, const RayHit& above) {
+  if (!not_above.is_there() || !above.is_there()) return std::nullopt;
+  const HitPoint a = RayView::point_of(not_above);
+  const HitPoint b = RayView::point_of(above);
+  const std::int64_t apart = a.off + b.off;
+  if (apart <= 0 || !are_one_surface(a, b)) return std::nullopt;
+  const auto between = [&](std::int64_t at_a, std::int64_t at_b) { return (at_a * b.off + at_b * a.off) / apart; };
+  return HitPoint{between(a.range, b.range), between(a.x, b.x), between(a.y, b.y), 0};
+}
+
 }  // namespace
 
-RayCast::RayCast(const SensorRays& rays)
-    : rays_(rays),
-      table_(rays.step),
-      columns_(static_cast<std::size_t>(2 * table_.most() + 1)),
-      hits_(columns_ * rays.rings.size()) {}
-
-/// Half the gap to the ring on that side; beyond the outermost, as on their other side.
-std::int64_t RayCast::most_miss(std::size_t ring, bool above) const {
-  const std::size_t last = rays_.rings.size() - 1;
-  if (last == 0) return kMostMiss;
-  const std::size_t lower = above ? std::min(ring, last - 1) : std::max<std::size_t>(ring, 1) - 1;
-  return std::max<std::int64_t>((rays_.rings[lower + 1].slope - rays_.rings[lower].slope) / 2, kMostMiss);
-}
-
-bool RayCast::are_one_surface(const Hit& a, const Hit& b) {
-  if (!a.is_there() || !b.is_there()) return false;
-  const std::int64_t step = a.range < b.range ? b.range - a.range : a.range - b.range;
-  return step <= kMostStep && step <= kFlattest * (std::int64_t{a.off} + b.off) + kRough;
-}
+RayCast::RayCast(const SensorRays& rays) : rays_(rays), table_(rays.step), hits_(view().slots()) {}
 
 void RayCast::add(const UnitPoint& point) {
-  const auto [x, y, z] = point;
-  const auto range = static_cast<std::int64_t>(codec::lidar::integer_root(static_cast<std::uint64_t>(x * x + y * y)));
-  if (range < kNearest || range > Move::kMostUnits) return;
-  std::size_t below = 0;
-  std::size_t above = rays_.rings.size();
-  while (above - below > 1) {
-    const std::size_t middle = (below + above) / 2;
-    // Which way is as good as random: choosing values is faster than branching.
-    const bool is_above = height_at(middle, range) <= z;
-    below = is_above ? middle : below;
-    above = is_above ? above : middle;
-  }
-  const auto off = [&](std::size_t ring) {
-    const std::int64_t miss = z - height_at(ring, range);
-    return miss < 0 ? -miss : miss;
-  };
-  if (above < rays_.rings.size() && off(above) < off(below)) below = above;
-  const std::int64_t miss = (off(below) << 16) / range;
-  if (miss > most_miss(below, z > height_at(below, range))) return;
-  const auto cubed = static_cast<std::uint64_t>(range * range) * static_cast<std::uint64_t>(range);
-  const std::int64_t score = miss + kRangeCost * kernels::bit_length(cubed);
-  const auto column = static_cast<std::size_t>(table_.nearest(x, y) + table_.most());
-  Hit& hit = hits_[below * columns_ + column][z > height_at(below, range) ? 1 : 0];
-  hit = std::min(hit,
-                 Hit{static_cast<std::int32_t>(score), static_cast<std::int32_t>(range), static_cast<std::int32_t>(x),
-                     static_cast<std::int32_t>(y), static_cast<std::int32_t>(off(below))});
+  RayHit hit;
+  const std::size_t slot = view().hit_of(point, hit);
+  if (slot != RayView::kNoSlot) hits_[slot] = std::min(hits_[slot], hit);
 }
 
 Vector<codec::lidar::PredictedPoint> RayCast::seen() const {
   Vector<codec::lidar::PredictedPoint> points;
-  for (std::size_t i = 0; i < hits_.size(); ++i) {
-    const auto& [below, above] = hits_[i];
-    const auto see = [&](std::int64_t x, std::int64_t y, std::int64_t range, std::uint8_t weight) {
-      points.push_back({{x, y, height_at(i / columns_, range)}, weight});
+  const RayView rays = view();
+  for (std::size_t i = 0; i + 1 < hits_.size(); i += 2) {
+    const auto see = [&](const HitPoint& at, std::uint8_t weight) {
+      const std::size_t ring = i / 2 / rays.columns();
+      points.push_back({{at.x, at.y, rays.height_at(ring, at.range)}, weight});
     };
-    const std::int64_t apart = std::int64_t{below.off} + above.off;
-    if (apart > 0 && are_one_surface(below, above)) {
-      const auto between = [&](std::int64_t a, std::int64_t b) { return (a * above.off + b * below.off) / apart; };
-      see(between(below.x, above.x), between(below.y, above.y), between(below.range, above.range), kSure);
+    if (const auto place = place_between(hits_[i], hits_[i + 1])) {
+      see(*place, kSure);
       continue;
     }
-    for (const Hit& hit : hits_[i])
-      if (hit.is_there()) see(hit.x, hit.y, hit.range, 1);
+    for (const RayHit& hit : {hits_[i], hits_[i + 1]})
+      if (hit.is_there()) see(RayView::point_of(hit), 1);
   }
   return points;
 }

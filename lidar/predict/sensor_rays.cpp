@@ -88,8 +88,8 @@ std::optional<SensorRays> find_rays(std::span<const UnitPoint> scan) {
   rays.step.y = turn < 0 ? -turn : turn;
   if (rays.step.y < SensorRays::kLeastSine || rays.step.y > codec::lidar::kOne / 4) return std::nullopt;
   constexpr std::uint64_t kSquare = static_cast<std::uint64_t>(codec::lidar::kOne) * codec::lidar::kOne;
-  rays.step.x = static_cast<std::int64_t>(
-      codec::lidar::integer_root(kSquare - static_cast<std::uint64_t>(rays.step.y * rays.step.y)));
+  rays.step.x =
+      static_cast<std::int64_t>(kernels::integer_root(kSquare - static_cast<std::uint64_t>(rays.step.y * rays.step.y)));
   Vector<Return> returns;
   const auto close_ring = [&] {
     if (returns.size() >= kLeastRingPoints) rays.rings.push_back(fit(returns));
@@ -102,7 +102,7 @@ std::optional<SensorRays> find_rays(std::span<const UnitPoint> scan) {
       const bool is_behind = turn > 0 ? y >= 0 : y < 0;
       if (was_before && is_behind) close_ring();
     }
-    const auto range = codec::lidar::integer_root(static_cast<std::uint64_t>(x * x + y * y));
+    const auto range = kernels::integer_root(static_cast<std::uint64_t>(x * x + y * y));
     if (range >= kNearest) returns.push_back({static_cast<double>(range), static_cast<double>(z)});
   }
   close_ring();

@@ -8,17 +8,12 @@
 #include <quern/memory.h>
 
 #include "codecs/lidar/rays/direction.h"
+#include "kernels/lidar/ray_hits.h"
 #include "lidar/predict/pose.h"
 
 namespace quern::lidar {
 
-/// A laser's returns lie at z = height + slope * distance from the axis.
-struct Ring {
-  std::int32_t slope = 0;   ///< units of 2^-16, within +-kMostSlope
-  std::int32_t height = 0;  ///< units of 0.1 mm, within +-kMostHeight
-
-  bool operator==(const Ring&) const = default;
-};
+using Ring = kernels::RayRing;  ///< slopes within +-kMostSlope, heights within +-kMostHeight
 
 struct SensorRays {
   static constexpr std::size_t kMostRings = 256;

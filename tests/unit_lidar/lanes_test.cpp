@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
 #include "codecs/lidar/geometry/near_points.h"
+#include "codecs/lidar/rays/direction.h"
+#include "kernels/lidar/ray_hits.h"
 #include "kernels/lidar/warp/build_grid.h"
 #include "kernels/lidar/warp/find_nearest.h"
 #include "tests/emulator/lane_emulator.h"
@@ -97,6 +100,47 @@ TEST(Lanes_BuildAndSearchGrids, FindWhatTheCodecFinds) {
     EXPECT_GT(counts.missing, 0u);
     EXPECT_LT(counts.missing, from.size());
   }
+}
+
+/// Slots of the hits, and what a hit is chosen by, without keys.
+using Slow = std::array<std::int64_t, 5>;
+
+TEST(RayHits_OfAnyPoint, AreOrderedByScoreRangeAndPlace_AndTellTheirPoint) {
+  std::mt19937_64 random(51);
+  std::vector<kernels::RayRing> rings;
+  for (int i = 0; i < 40; ++i) rings.push_back({-20000 + 700 * i + (i == 39 ? 1'000'000 : 0), 13 * i});
+  const StepTable table(direction_of(1'000'000, 3'130));
+  const kernels::RayView rays{rings.data(), rings.size(), table.search()};
+  std::vector<std::pair<kernels::RayHit, Slow>> hits;
+  for (int i = 0; i < 4000; ++i) {
+    const std::int64_t most = i % 2 == 0 ? kernels::RigidMove::kMostUnits : 60'000;
+    const auto any = [&] {
+      return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * most + 1)) - most;
+    };
+    GridPoint point = {any(), any(), any() / (i % 3 + 1)};
+    if (i % 5 == 0) point = {kernels::RigidMove::kMostUnits * (i % 2 == 0 ? 1 : -1), 0, -600'000 + i / 40};
+    kernels::RayHit hit;
+    const std::size_t slot = rays.hit_of(point, hit);
+    if (slot == kernels::RayView::kNoSlot) continue;
+    ASSERT_LT(slot, rays.slots());
+    const std::size_t ring = slot / 2 / rays.columns();
+    const kernels::HitPoint told = kernels::RayView::point_of(hit);
+    EXPECT_EQ(told.x, point[0]);
+    EXPECT_EQ(told.y, point[1]);
+    EXPECT_EQ(static_cast<std::uint64_t>(told.range),
+              kernels::integer_root(static_cast<std::uint64_t>(told.x * told.x + told.y * told.y)));
+    const std::int64_t above = point[2] - rays.height_at(ring, told.range);
+    EXPECT_EQ(told.off, above < 0 ? -above : above);
+    EXPECT_EQ(slot % 2 == 1, above > 0);
+    const std::int64_t score = static_cast<std::int64_t>(hit.first >> 32);
+    hits.push_back({hit, {score, told.range, told.x, told.y, told.off}});
+  }
+  EXPECT_GT(hits.size(), 500U);
+  for (std::size_t i = 1; i < hits.size(); ++i)
+    for (const std::size_t k : {i - 1, static_cast<std::size_t>(random() % i)}) {
+      EXPECT_EQ(hits[i].first < hits[k].first, hits[i].second < hits[k].second);
+      EXPECT_EQ(hits[k].first < hits[i].first, hits[k].second < hits[i].second);
+    }
 }
 
 TEST(IntegerRoot_OfNumbersAtAndBesideSquares, IsExact) {

@@ -6,22 +6,19 @@
 
 #include <quern/memory.h>
 
-#include "codecs/lidar/octree/sensor_view.h"
+#include "kernels/common/integer_root.h"
+#include "kernels/lidar/step_search.h"
 
 namespace quern::codec::lidar {
 
-inline constexpr unsigned kDirectionBits = 30;
+using kernels::Direction;
+using kernels::kDirectionBits;
 inline constexpr std::int64_t kOne = INT64_C(1) << kDirectionBits;
-
-/// Cosine and sine in units of 2^-30. As long as one, up to a few units.
-struct Direction {
-  std::int64_t x = kOne;
-  std::int64_t y = 0;
-};
 
 /// The direction of a vector of components of at most 2^31; x where it is too short to have one.
 inline Direction direction_of(std::int64_t x, std::int64_t y) {
-  const std::uint64_t length = integer_root(static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y));
+  const std::uint64_t length =
+      kernels::integer_root(static_cast<std::uint64_t>(x * x) + static_cast<std::uint64_t>(y * y));
   if (length == 0) return {};
   const auto whole = static_cast<std::int64_t>(length);
   return {x * kOne / whole, y * kOne / whole};
@@ -45,9 +42,10 @@ class StepTable {
       at = turned(at, step);
     } while (at.y > 0 && table_.size() < kMost);
     std::size_t start = 0;
-    for (std::size_t i = 0; i < table_.size(); ++i)
-      for (const std::size_t own = start_of(table_[i].x, table_[i].y); start <= own; ++start)
-        starts_[start] = static_cast<std::uint16_t>(i);
+    for (std::size_t i = 0; i < table_.size(); ++i) {
+      const std::size_t own = kernels::StepSearch::start_of(table_[i].x, table_[i].y);
+      for (; start <= own; ++start) starts_[start] = static_cast<std::uint16_t>(i);
+    }
     for (; start < starts_.size(); ++start) starts_[start] = static_cast<std::uint16_t>(table_.size() - 1);
   }
 
@@ -59,37 +57,13 @@ class StepTable {
     return {at.x, steps < 0 ? -at.y : at.y};
   }
   /// The steps whose direction is nearest to that of a vector of components below 2^31.
-  std::int64_t nearest(std::int64_t x, std::int64_t y) const {
-    const std::int64_t up = y < 0 ? -y : y;
-    // The last direction that is not beyond the vector.
-    std::size_t below = starts_[start_of(x, up)];
-    while (below + 1 < table_.size() && !is_beyond(below + 1, x, up)) ++below;
-    while (below > 0 && is_beyond(below, x, up)) --below;
-    const std::size_t above = below + 1;
-    // The sine of the angle to either neighbour; the angles are below a quarter turn but at the end of the table.
-    if (above < table_.size() &&
-        table_[above].y * x - table_[above].x * up < table_[below].x * up - table_[below].y * x)
-      below = above;
-    const auto steps = static_cast<std::int64_t>(below);
-    return y < 0 ? -steps : steps;
-  }
+  std::int64_t nearest(std::int64_t x, std::int64_t y) const { return search().nearest(x, y); }
+  /// Points into this table.
+  kernels::StepSearch search() const { return {table_.data(), table_.size(), starts_.data()}; }
 
  private:
-  static constexpr std::size_t kStarts = 4096;
-
-  bool is_beyond(std::size_t i, std::int64_t x, std::int64_t up) const {
-    return table_[i].x * up - table_[i].y * x < 0;
-  }
-  /// About where a direction lies on the way from x to -x, of kStarts parts; it only says where a search begins.
-  static std::size_t start_of(std::int64_t x, std::int64_t up) {
-    const std::int64_t sum = (x < 0 ? -x : x) + up;
-    if (sum == 0) return 0;
-    const double part = static_cast<double>(x) / static_cast<double>(sum);
-    return static_cast<std::size_t>((1 - part) * (kStarts / 2 - 1));
-  }
-
   Vector<Direction> table_;
-  std::array<std::uint16_t, kStarts> starts_{};  ///< a place in the table near the directions of each part
+  std::array<std::uint16_t, kernels::StepSearch::kStarts> starts_{};
 };
 
 }  // namespace quern::codec::lidar
