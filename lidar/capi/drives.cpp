@@ -90,14 +90,15 @@ quern::Result<std::optional<lidar::Pose>> pose_of(const quern_lidar_frame* given
   return pose;
 }
 
-/// Where a scan finds its place in the history, as `quern lidar compress` without poses does.
-quern::Result<std::optional<lidar::Pose>> locate(quern_lidar_writer& writer, const lidar::PointCloud& cloud) {
+/// Where a scan finds its place in the history, as `quern lidar compress` without poses does. `report` keeps what the
+/// history said.
+quern::Result<std::optional<lidar::Pose>> locate(quern_lidar_writer& writer, const lidar::PointCloud& cloud,
+                                                 lidar::Report& report) {
   if (!writer.epoch || cloud.kind != lidar::CoordinateKind::f32) return std::optional<lidar::Pose>();
   const std::lock_guard lock(writer.history->mutex);
   // What the history keeps of tiles outlives the writer.
   const quern::MemoryScope scope(&writer.history->memory);
   if (!writer.locator) {
-    lidar::Report report;
     auto places = lidar::read_places(writer.history->tiles->history(), report);
     if (!places.ok()) return places.status();
     writer.locator.emplace(*writer.history->tiles, *writer.epoch, std::move(places).value());
@@ -168,12 +169,14 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
     lidar::FrameDescription named;
     QUERN_RETURN_IF_ERROR(read_frame(frame, writer->frames->size(), named));
     QUERN_ASSIGN_OR_RETURN(const auto given, pose_of(frame, *writer));
+    lidar::Report report;
     const auto note_lost = [&](const Status& failed) {
-      if (writer->epoch) problem = writer->history->problem();
+      problem = report.problem;
+      if (problem.empty() && writer->epoch) problem = writer->history->problem();
       is_lost = !problem.empty() && lidar::is_lost(failed);
       return failed;
     };
-    const auto found = given ? quern::Result(given) : locate(*writer, cloud);
+    const auto found = given ? quern::Result(given) : locate(*writer, cloud, report);
     if (!found.ok()) return note_lost(found.status());
     const std::optional<lidar::Pose>& pose = *found;
     auto encoded = encode(*writer, cloud, pose);
