@@ -335,8 +335,14 @@ quern_status quern_checkpoint_newest_of(const char* const* paths, uint64_t count
   try {
     Report report;
     quern::Vector<quern::checkpoint::Store> stores;
-    for (uint64_t i = 0; i < count; ++i)
-      stores.emplace_back(quern::checkpoint::system_files(), quern::String(paths[i]));
+    for (uint64_t i = 0; i < count; ++i) {
+      auto store = quern::checkpoint::Store::open(quern::checkpoint::system_files(), quern::String(paths[i]), report);
+      if (!store.ok()) {
+        ck::thread_error().set(report, store.status());
+        return static_cast<quern_status>(store.status().code());
+      }
+      stores.push_back(std::move(store).value());
+    }
     quern::SerialRunner runner;
     const auto found = quern::checkpoint::newest_of(stores, runner, report);
     if (!found.ok()) {

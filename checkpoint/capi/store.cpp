@@ -61,7 +61,9 @@ quern_status quern_checkpoint_store_open(const char* path, const quern_checkpoin
   store->note_user = desc.note_user;
   if (desc.runner.run != nullptr) store->runner.emplace(desc.runner);
   const quern_status status = ck::call(*store, [&](quern::checkpoint::Report& report) {
-    store->store.emplace(quern::checkpoint::system_files(), String(ck::without_slashes(path)));
+    QUERN_ASSIGN_OR_RETURN(auto opened, quern::checkpoint::Store::open(quern::checkpoint::system_files(),
+                                                                       String(ck::without_slashes(path)), report));
+    store->store.emplace(std::move(opened));
     return store->may_write ? store->store->make_folders(report) : store->store->check_is_store(report);
   });
   if (status == QUERN_OK) *out = store.release();

@@ -124,8 +124,8 @@ Result<FileSaveResult> save_files(const Store& store, const Vector<String>& path
   FileTensors tensors(files);
   SetCoding coding(tensors, options, runner);
   QUERN_RETURN_IF_ERROR(coding.prepare(report));
-  MeasuringFiles measuring(store.files(), options.save.parity_data != 0);
-  const Store target(options.dry_run ? measuring : store.files(), store.root());
+  MeasuringFiles measuring(store.files(), options.save.parity_data != 0 || store.placed() != nullptr);
+  const Store target = options.dry_run ? store.over(measuring) : store;
   QUERN_ASSIGN_OR_RETURN(const auto session, SaveSession::begin(target, options.save, runner, report));
   QUERN_RETURN_IF_ERROR(coding.run(*session, report));
   out.tensors = coding.take_summaries();

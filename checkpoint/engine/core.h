@@ -82,7 +82,7 @@ class Engine::Core {
   using Clock = std::chrono::steady_clock;
   using Lock = std::unique_lock<std::mutex>;
 
-  Core(FileSystem& files, std::string_view root, const EngineOptions& options);
+  Core(FileSystem& files, const Store& store, const EngineOptions& options);
 
   double now() const { return std::chrono::duration<double>(Clock::now() - opened_).count(); }
   /// What the callback throws is dropped, here and in note(): a thread of the engine has nobody to hand it to.

@@ -24,11 +24,11 @@ String seconds_text(double seconds) {
 
 }  // namespace
 
-Engine::Core::Core(FileSystem& files, std::string_view root, const EngineOptions& options)
+Engine::Core::Core(FileSystem& files, const Store& store, const EngineOptions& options)
     : options_(options),
       memory_(options.coding_bytes),
-      files_(files, options.write_rate),
-      store_(files_, String(root)),
+      files_(store.files(), options.write_rate),
+      store_(store.over(files_)),
       process_(getpid()) {
   unheard_.reserve(kUnheardKept);
   for (const TierOptions& tier : options_.tiers) tiers_.push_back(std::make_unique<TierWorker>(tier, files));
@@ -101,7 +101,8 @@ ActiveSave* Engine::Core::find_active(std::uint64_t step) {
 
 Result<std::unique_ptr<Engine>> Engine::open(FileSystem& files, std::string_view store, const EngineOptions& options,
                                              Report& report) {
-  const auto core = std::make_shared<Core>(files, store, options);
+  QUERN_ASSIGN_OR_RETURN(const Store opened, Store::open(files, String(store), report));
+  const auto core = std::make_shared<Core>(files, opened, options);
   QUERN_ASSIGN_OR_RETURN(core->ring_, SegmentRing::open(options.ring_bytes, report));
   QUERN_RETURN_IF_ERROR(core->store_.make_folders(report));
   std::unique_ptr<Engine> engine(new Engine(core));

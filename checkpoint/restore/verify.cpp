@@ -82,6 +82,21 @@ Status replace_file(const Store& store, const CheckpointName& name, const String
   return publish_file(store.files(), temporary, path, folder, bytes, report);
 }
 
+bool is_gone(const Store& store, const String& path) {
+  const auto file = store.files().open(path);
+  return !file.ok() && is_missing(file.status());
+}
+
+/// Whether all parts are there or parity brings them back.
+bool is_recoverable(const Store& store, const Manifest& manifest) {
+  for (std::uint32_t g = 0; g < groups(manifest); ++g) {
+    Report unheard;
+    const auto damage = check_group(store, manifest, g, false, unheard);
+    if (!damage.ok() || !damage->repairable) return false;
+  }
+  return true;
+}
+
 /// Manifest and copy from each other. True when the manifest can be used.
 bool repair_manifest(const Store& store, const CheckpointName& name, Finding& finding) {
   const String path = store.manifest_path(name);
@@ -93,6 +108,15 @@ bool repair_manifest(const Store& store, const CheckpointName& name, Finding& fi
   const auto parsed = kept.ok() ? read_manifest(*kept, own) : Result<Manifest>(kept.status());
   if (!used.ok()) {
     if (!parsed.ok() || parsed->name != name) {
+      add_problem(finding, report, used.status());
+      return false;
+    }
+    // Without a manifest it may also be what a save that failed could not remove: it does not appear unless it is whole.
+    if (is_gone(store, path) && is_gone(store, store.retired_path(name)) && !is_recoverable(store, *parsed)) {
+      report.problem =
+          join({folder, ": holds files of step ", decimal(name.step),
+                " without their manifest, and too few for parity to bring back the others; quern checkpoint gc "
+                "removes them"});
       add_problem(finding, report, used.status());
       return false;
     }
@@ -180,6 +204,11 @@ Finding repair_checkpoint(const Store& store, const CheckpointName& name, TaskRu
   for (std::uint32_t i = 0; i < manifest->parts.size(); ++i) repair_footer(store, *manifest, i, finding);
   Finding after = verify_checkpoint(store, name, true, runner);
   after.repaired = finding.repaired && after.good;
+  // What was mended and could not be synced is not safe, however it looks now.
+  if (after.good && !finding.good) {
+    after.good = false;
+    after.problems = finding.problems;
+  }
   return after;
 }
 

@@ -70,6 +70,22 @@ Result<std::unique_ptr<SaveSession>> SaveSession::begin(const Store& store, cons
   return session;
 }
 
+/// A store that is spread over nodes says itself how many parts and parity files a checkpoint has.
+Status SaveSession::take_placement(Report& report) {
+  if (store_.placed() == nullptr) return {};
+  const auto placement = store_.placed()->placement();
+  const bool given = options_.parity_data != 0 || options_.parity_files != 0;
+  if (given && (options_.parity_data != placement->data || options_.parity_files != placement->parity))
+    return fail(
+        report, StatusCode::invalid_argument,
+        join({store_.root(), ": is spread over nodes as ", decimal(placement->data), "+", decimal(placement->parity),
+              "; leave the parity out (--parity), or choose nodes anew with quern "
+              "checkpoint place"}));
+  options_.parity_data = placement->data;
+  options_.parity_files = placement->parity;
+  return store_.placed()->check_nodes(report);
+}
+
 Status SaveSession::start(Report& report) {
   FileSystem& files = store_.files();
   if (options_.writers == 0 || options_.writers > 65536 || options_.writer >= options_.writers)
@@ -78,12 +94,13 @@ Status SaveSession::start(Report& report) {
     return fail(report, StatusCode::invalid_argument, "several writers need a common name for their group");
   if (!options_.group.empty() && !is_plain_id(options_.group))
     return fail(report, StatusCode::invalid_argument, "a group's name has 1 to 64 letters, digits, '-' and '_'");
-  QUERN_RETURN_IF_ERROR(check_parity(options_.parity_data, options_.parity_files, report));
   QUERN_RETURN_IF_ERROR(check_tags(options_.tags, report));
   QUERN_RETURN_IF_ERROR(store_.make_folders(report));
   auto lock = files.lock(store_.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, store_.lock_path(), "lock it", lock.status());
   store_lock_ = std::move(lock).value();
+  QUERN_RETURN_IF_ERROR(take_placement(report));
+  QUERN_RETURN_IF_ERROR(check_parity(options_.parity_data, options_.parity_files, report));
   sweep(store_, false, options_.group, report);
 
   manifest_.name.step = options_.step;

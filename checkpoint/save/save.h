@@ -172,6 +172,7 @@ class SaveSession : public Allocated {
   SaveSession(const Store& store, const SaveOptions& options, TaskRunner& runner);
 
   Status start(Report& report);
+  Status take_placement(Report& report);
   Status open_base(Report& report);
   void note_misfits(Report& report) const;
   Status find_known(Report& report);

@@ -52,6 +52,13 @@ std::optional<CheckpointName> parse_manifest_file_name(std::string_view name) {
 
 PartIdentity part_identity(const CheckpointName& name, std::uint32_t number) { return {name.id, name.step, number}; }
 
+Result<Store> Store::open(FileSystem& files, const String& root, Report& report) {
+  QUERN_ASSIGN_OR_RETURN(auto placed, PlacedFiles::open(files, root, report));
+  Store out(placed == nullptr ? files : *placed, root);
+  out.placed_ = std::move(placed);
+  return out;
+}
+
 String Store::manifest_path(const CheckpointName& name) const {
   return join({root_, "/manifests/", manifest_file_name(name)});
 }

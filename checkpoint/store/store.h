@@ -2,8 +2,10 @@
 // LATEST as a hint. Here: where things are, which checkpoints there are and whether they hold together.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
+#include "checkpoint/placement/placed_files.h"
 #include "checkpoint/storage.h"
 #include "checkpoint/store/manifest.h"
 
@@ -12,7 +14,19 @@ namespace quern::checkpoint {
 /// Names of files and folders; makes nothing.
 class Store {
  public:
+  /// Of a folder that holds everything; open() for one whose parts may lie on nodes.
   Store(FileSystem& files, String root) : files_(&files), root_(std::move(root)) {}
+  /// Reads where the store's parts lie. Fails where that file is there and cannot be used.
+  static Result<Store> open(FileSystem& files, const String& root, Report& report);
+  /// The same store on files that pass everything on to those of this one, which lives as long.
+  Store over(FileSystem& files) const {
+    Store out(*this);
+    out.files_ = &files;
+    return out;
+  }
+
+  /// Null: all lies in the store's folder.
+  const PlacedFiles* placed() const { return placed_.get(); }
 
   FileSystem& files() const { return *files_; }
   const String& root() const { return root_; }
@@ -64,6 +78,7 @@ class Store {
   Status check_part(const Manifest& manifest, std::uint32_t number, Report& report) const;
   FileSystem* files_;
   String root_;
+  std::shared_ptr<PlacedFiles> placed_;
 };
 
 /// "part-0003", "parity-0000", "sub-0001".

@@ -162,6 +162,7 @@ class Copy {
     FileSystem& files = to_.files();
     const CheckpointName& name = manifest.name;
     const String folder = to_.tmp_folder(name.id);
+    QUERN_RETURN_IF_ERROR(check_placement(manifest));
     // What an earlier attempt left.
     Status status = remove_unfinished(to_, name.id);
     if (!status.ok()) return fail_file(report_, folder, "remove it", status);
@@ -194,6 +195,18 @@ class Copy {
     ++out.checkpoints;
     out.bytes += bytes->size();
     return {};
+  }
+
+  /// Nodes hold what they promise only with parity of their number.
+  Status check_placement(const Manifest& manifest) {
+    if (to_.placed() == nullptr) return {};
+    const auto placement = to_.placed()->placement();
+    if (manifest.parity.data == placement->data && manifest.parity.parity == placement->parity)
+      return to_.placed()->check_nodes(report_);
+    return fail(report_, StatusCode::unsupported,
+                join({to_.root(), ": is spread over nodes as ", decimal(placement->data), "+",
+                      decimal(placement->parity), ", and step ", decimal(manifest.name.step),
+                      " has other parity; save it with that parity, or copy it to another folder"}));
   }
 
   /// A damaged copy, or the data of one that died before its manifest was in place: the copy in tmp/ is whole.
@@ -296,6 +309,14 @@ Result<Copied> copy_checkpoint(const Store& from, const Store& to, const Checkpo
                                const CopyControl& control, Report& report) {
   QUERN_RETURN_IF_ERROR(to.make_folders(report));
   QUERN_RETURN_IF_ERROR(from.check_apart(to, report));
+  if (to.placed() == nullptr) {
+    QUERN_ASSIGN_OR_RETURN(const auto placement, read_placement(to.files(), to.root(), report));
+    if (placement)
+      return fail(report, StatusCode::unsupported,
+                  join({to.root(),
+                        ": is spread over nodes, which an engine's tier cannot be; copy checkpoints there with "
+                        "quern checkpoint tiers drain"}));
+  }
   // Collections there wait for nobody, but not while somebody writes.
   const auto lock = to.files().lock(to.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, to.lock_path(), "lock it", lock.status());
