@@ -96,7 +96,7 @@ std::string missing_after(std::string_view verb, std::string_view work, const st
   if (verb == "h5") return "a word is missing after h5; type quern h5 args, pack, unpack or check";
   if (verb == "checkpoint")
     return "a word is missing after checkpoint; type quern checkpoint save, load, ls, info, diff, verify, repair, "
-           "compact, gc, convert, export, bench or tiers";
+           "compact, gc, convert, export, bench, tiers, place or keeper";
   if (verb == "lidar")
     return "a word is missing after lidar; type quern lidar compress, decompress, info, verify, compare, bench or "
            "history";

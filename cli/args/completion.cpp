@@ -25,7 +25,8 @@ const char* Answers::of(const std::string& name) const {
   if (name == "--device") return "auto cpu cuda";
   if (name == "--progress") return "auto always never";
   if (name == "h5") return "args pack unpack check";
-  if (name == "checkpoint") return "save load ls info diff verify repair compact gc convert export bench tiers";
+  if (name == "checkpoint")
+    return "save load ls info diff verify repair compact gc convert export bench tiers place keeper";
   if (name == "lidar") return "compress decompress info verify compare bench history";
   if (name == "offload") return "bench";
   if (name == "history") return "init add ls stat gc verify parity repair bundle";

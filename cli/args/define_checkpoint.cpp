@@ -334,6 +334,8 @@ void define_checkpoint(CLI::App& program, RawArgs& raw) {
   define_reading(verb, raw);
   define_changing(verb, raw);
   define_tiers(verb, raw);
+  define_place(verb, raw);
+  define_keeper(verb, raw);
   verb.footer("'quern checkpoint WORK --help' has options and examples.");
 }
 
@@ -350,13 +352,15 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
                                                                       {"convert", CheckpointWork::convert},
                                                                       {"export", CheckpointWork::export_model},
                                                                       {"bench", CheckpointWork::bench},
-                                                                      {"tiers", CheckpointWork::tiers}};
+                                                                      {"tiers", CheckpointWork::tiers},
+                                                                      {"place", CheckpointWork::place},
+                                                                      {"keeper", CheckpointWork::keeper}};
   for (const auto& [name, work] : kWorks)
     if (verb.get_name() == name) out.work = work;
   out.inputs = raw.files;
   out.store = raw.store;
-  if (out.store.empty() && out.work != CheckpointWork::convert)
-    fail(Exit::usage, "--store: the folder's name is empty");
+  const bool needs_store = out.work != CheckpointWork::convert && out.work != CheckpointWork::place;
+  if (out.store.empty() && needs_store) fail(Exit::usage, "--store: the folder's name is empty");
   while (out.store.size() > 1 && out.store.back() == '/') out.store.pop_back();
   if (!raw.step.empty() && out.work != CheckpointWork::bench) out.step = parse_count(raw.step, "--step", kMaxStep);
   out.base_newest = raw.base == "newest";
@@ -372,6 +376,8 @@ void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& ru
     if (tier.empty() || tier == out.store) fail(Exit::usage, "--tier: a folder other than that of the store");
   }
   if (out.work == CheckpointWork::tiers) read_tiers(raw, out);
+  if (out.work == CheckpointWork::place) read_place(raw, out);
+  if (out.work == CheckpointWork::keeper) read_keeper(raw, out);
   if (!raw.keep.empty()) out.keep = static_cast<std::size_t>(parse_count(raw.keep, "--keep", 1'000'000'000));
   if (out.keep && *out.keep == 0) fail(Exit::usage, "--keep 0: would remove everything; keep at least 1");
   if (!raw.keep_every.empty()) out.keep_every = parse_count(raw.keep_every, "--keep-every", kMaxStep);

@@ -41,7 +41,8 @@ struct RawArgs {
   bool append = false, keep_going = false, check = false, headers_only = false;
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
-      shard_size, slice, hf, dtype, state_size, tensor_count, forward, backward, every, ring, throttle;
+      shard_size, slice, hf, dtype, state_size, tensor_count, forward, backward, every, ring, throttle, target, days,
+      scheduler, simulate, keeper_memory, keeper_folder;
   std::vector<std::string> roles, tensors, steps, tags, strip, model_stores, tiers;
   std::string max_error, mode, times, poses, key_every, bin_columns, topic, sensor, frame, format, history, resolution,
       max_size;
@@ -49,7 +50,7 @@ struct RawArgs {
   bool no_attributes = false, destaggered = false, no_history = false;
   std::string parameters, subgroup, forms;
   std::vector<std::string> folders;
-  bool bench_tier = false;
+  bool bench_tier = false, once = false;
   bool dry_run = false, damaged_epochs = false, full = false, replace = false;
   TrainingData training;  ///< of train autoencoder
   std::string what;       ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
@@ -60,6 +61,11 @@ std::unique_ptr<CLI::App> define_program(RawArgs& raw);
 
 /// The verb checkpoint with its works as subcommands.
 void define_checkpoint(CLI::App& program, RawArgs& raw);
+/// quern checkpoint place and keeper, and their readers.
+void define_place(CLI::App& verb, RawArgs& raw);
+void define_keeper(CLI::App& verb, RawArgs& raw);
+void read_keeper(const RawArgs& raw, CheckpointArgs& out);
+void read_place(const RawArgs& raw, CheckpointArgs& out);
 /// Reads one of them, the verb's chosen subcommand. Throws CliError.
 void read_checkpoint(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, CheckpointArgs& out);
 

@@ -24,7 +24,9 @@ enum class CheckpointWork {
   convert,
   export_model,
   bench,
-  tiers
+  tiers,
+  place,
+  keeper
 };
 
 struct CheckpointArgs {
@@ -73,6 +75,18 @@ struct CheckpointArgs {
   std::vector<std::string> tiers;  ///< folders behind the store, nearest first
   std::string tiers_work;          ///< list, drain, promote, evict
   bool bench_tier = false;         ///< the throttle is that of a tier behind the store
+  // keeper: a store in memory.
+  std::uint64_t memory_bytes = 0;
+  std::string keeper_folder;  ///< empty: one of the store's in /dev/shm
+  bool once = false;
+  // place: nodes for parts and parity.
+  std::uint64_t item_bytes = 0;
+  double target = 0.99999;
+  double days = 365.25;
+  std::string scheduler = "min-storage";
+  std::uint64_t simulated = 0;  ///< items of the made-up workload; 0: none
+  bool target_given = false;    ///< then all of them have it
+  std::uint64_t seed = 1;
   bool force = false;
   RunArgs run;
 };

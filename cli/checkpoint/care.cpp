@@ -13,6 +13,12 @@
 namespace quern::cli {
 namespace {
 
+/// What lies on a node that is away looks lost.
+void note_absent_nodes(const CheckpointArgs& args, const CheckpointWorkspace& work) {
+  if (args.run.quiet || work.store().placed() == nullptr) return;
+  for (const String& sentence : work.store().placed()->absent_nodes()) print_note({sentence.data(), sentence.size()});
+}
+
 namespace ck = quern::checkpoint;
 
 std::string text(const String& s) { return {s.data(), s.size()}; }
@@ -262,6 +268,7 @@ Exit run_checkpoint_diff(const CheckpointArgs& args) {
 
 Exit run_checkpoint_verify(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
+  note_absent_nodes(args, work);
   const auto names = only_asked_for(args, work.check(work.store().list(work.report())));
   work.print_notes();
   std::vector<ck::Finding> findings;
@@ -277,6 +284,9 @@ Exit run_checkpoint_verify(const CheckpointArgs& args) {
 
 Exit run_checkpoint_repair(const CheckpointArgs& args) {
   CheckpointWorkspace work(args);
+  // Its own folder may have been lost, but for the copy of the placement that a node has.
+  if (work.store().placed() != nullptr) work.check(work.store().make_folders(work.report()));
+  note_absent_nodes(args, work);
   const auto names = only_asked_for(args, work.check(ck::names_to_repair(work.store(), work.report())));
   work.print_notes();
   std::vector<ck::Finding> findings;

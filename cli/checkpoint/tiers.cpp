@@ -215,8 +215,8 @@ Exit evict(const CheckpointArgs& args, CheckpointWorkspace& work) {
 
 Vector<ck::Store> stores_of(const CheckpointArgs& args) {
   Vector<ck::Store> stores;
-  stores.emplace_back(ck::system_files(), String(args.store));
-  for (const std::string& tier : args.tiers) stores.emplace_back(ck::system_files(), String(tier));
+  stores.push_back(open_store(args.store));
+  for (const std::string& tier : args.tiers) stores.push_back(open_store(tier));
   return stores;
 }
 

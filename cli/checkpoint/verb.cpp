@@ -39,8 +39,15 @@ bool is_folder(const std::string& path) {
 
 }  // namespace
 
+ck::Store open_store(const std::string& path) {
+  ck::Report report;
+  auto store = ck::Store::open(ck::system_files(), String(path), report);
+  if (!store.ok()) fail(exit_for(store.status(), Phase::decode), text(report.problem));
+  return std::move(store).value();
+}
+
 CheckpointWorkspace::CheckpointWorkspace(const CheckpointArgs& args)
-    : args_(args), store_(ck::system_files(), String(args.store)), runner_([&] {
+    : args_(args), store_(open_store(args.store)), runner_([&] {
         Execution execution;
         execution.threads = args.run.threads;
         return execution;
@@ -242,6 +249,8 @@ Exit run_checkpoint(const CheckpointArgs& args) {
     case CheckpointWork::convert: return run_checkpoint_convert(args);
     case CheckpointWork::bench: return run_checkpoint_bench(args);
     case CheckpointWork::tiers: return run_checkpoint_tiers(args);
+    case CheckpointWork::place: return run_checkpoint_place(args);
+    case CheckpointWork::keeper: return run_checkpoint_keeper(args);
     case CheckpointWork::export_model: return run_checkpoint_export(args);
   }
   return Exit::usage;

@@ -14,6 +14,9 @@
 
 namespace quern::cli {
 
+/// A store on the operating system's files, and on its nodes where it has some.
+checkpoint::Store open_store(const std::string& path);
+
 /// The store of a request, on the operating system's files.
 class CheckpointWorkspace {
  public:
@@ -80,6 +83,8 @@ Exit run_checkpoint_convert(const CheckpointArgs& args);
 Exit run_checkpoint_bench(const CheckpointArgs& args);
 Exit run_checkpoint_export(const CheckpointArgs& args);
 Exit run_checkpoint_tiers(const CheckpointArgs& args);
+Exit run_checkpoint_place(const CheckpointArgs& args);
+Exit run_checkpoint_keeper(const CheckpointArgs& args);
 /// The store and its tiers, in this order.
 Vector<checkpoint::Store> stores_of(const CheckpointArgs& args);
 

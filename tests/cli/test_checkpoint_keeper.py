@@ -1,0 +1,153 @@
+# quern checkpoint keeper: what stays in memory and what reaches the disk, killed savers and keepers, folders it refuses.
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import CliTest, read_bytes
+from test_checkpoint_tiers import safetensors
+
+SHARED = "/dev/shm"
+
+
+def lies_in_memory():
+    if not os.access(SHARED, os.W_OK):
+        return False
+    with open("/proc/mounts", encoding="utf-8") as file:
+        return any(line.split()[1:3] == [SHARED, "tmpfs"] for line in file)
+
+
+@unittest.skipUnless(lies_in_memory(), "needs /dev/shm on tmpfs")
+class Keeper(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.store = self.path("disk")
+        self.memory = tempfile.mkdtemp(prefix="quern-test-", dir=SHARED)
+        self.addCleanup(shutil.rmtree, self.memory, ignore_errors=True)
+
+    def words(self, *more):
+        return ["checkpoint", "keeper", "--store", self.store, "--dir", self.memory, *more]
+
+    def once(self, *more):
+        return self.json(self.ok(*self.words("--once", "--json", *more)))
+
+    def save(self, step):
+        path = self.write(f"step{step}.safetensors", safetensors(step))
+        self.ok("checkpoint", "save", path, "--store", self.memory, "--step", step, "-q")
+        return read_bytes(path)
+
+    def newest(self):
+        out = self.path("out.safetensors")
+        told = self.json(self.ok("checkpoint", "load", "--store", self.memory, "--tier", self.store, "-o", out, "-f",
+                                 "--json"))
+        return told["step"], read_bytes(out)
+
+    def steps(self, store):
+        return [c["step"] for c in self.json(self.ok("checkpoint", "ls", "--store", store, "--json"))["checkpoints"]]
+
+    def fails(self, code, part, *words):
+        result = harness.run(*words)
+        text = result.stderr.decode(errors="replace")
+        self.assertEqual(result.returncode, code, text)
+        self.assertIn(part, text)
+
+    def test_rounds(self):
+        states = {}
+        for step in range(1, 5):
+            states[step] = self.save(step)
+            told = self.once("--memory", "1G")
+            self.assertEqual(told["copied"], 1)
+        one = told["held_bytes"] // 4
+        told = self.once("--memory", str(3 * one + one // 2))
+        self.assertEqual((told["steps"], told["dropped"]), ([3, 4], 2))
+        self.assertEqual(self.steps(self.store), [1, 2, 3, 4])
+        self.assertEqual(self.newest(), (4, states[4]))
+        # The machine restarts: memory is empty, and gets the newest of the disk.
+        for name in os.listdir(self.memory):
+            path = os.path.join(self.memory, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+        self.assertEqual(self.once("--memory", "1G")["steps"], [4])
+        states[5] = self.save(5)
+        self.assertEqual(self.newest(), (5, states[5]))
+        self.assertEqual(self.once("--memory", "1G")["copied"], 1)
+        # And the disk is lost: memory has the newest.
+        shutil.rmtree(self.store)
+        self.assertEqual(self.newest(), (5, states[5]))
+
+    def test_killed_savers(self):
+        last = (1, self.save(1))
+        self.once("--memory", "1G")
+        path = self.write("big.safetensors", safetensors(2, 400000))
+        big = read_bytes(path)
+        begin = time.monotonic()
+        self.ok("checkpoint", "save", path, "--store", self.path("measured"), "--step", 2, "-q")
+        took = time.monotonic() - begin
+        shown = set()
+        for attempt in range(8):
+            step = 2 + attempt
+            child = subprocess.Popen([harness.QUERN, "checkpoint", "save", path, "--store", self.memory, "--step",
+                                      str(step), "-q"], stderr=subprocess.DEVNULL)
+            try:
+                child.wait(timeout=took * (attempt + 1) / 8)
+            except subprocess.TimeoutExpired:
+                child.send_signal(signal.SIGKILL)
+            child.wait(timeout=60)
+            found = self.newest()
+            self.assertIn(found, (last, (step, big)))
+            shown.add(found == last)
+            last = found
+            self.once("--memory", "1G")
+            self.assertEqual(self.steps(self.store)[-1], last[0])
+
+    def test_runs_and_is_killed(self):
+        keeper = subprocess.Popen([harness.QUERN, *self.words("--memory", "1G")], stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (keeper.kill(), keeper.wait(), keeper.stderr.close()))
+        self.assertIn(self.memory.encode(), keeper.stderr.readline())
+        self.fails(2, "another keeper", *self.words("--memory", "1G", "--once"))
+        state = self.save(1)
+        deadline = time.monotonic() + 60
+        while not os.path.isdir(self.store) or self.steps(self.store) != [1]:
+            self.assertLess(time.monotonic(), deadline, "the keeper copies nothing")
+        keeper.send_signal(signal.SIGKILL)
+        keeper.wait(timeout=60)
+        state = self.save(2)
+        self.assertEqual(self.newest(), (2, state))
+        self.assertEqual(self.once("--memory", "1G")["copied"], 1)
+
+    def test_interrupted(self):
+        keeper = subprocess.Popen([harness.QUERN, *self.words("--memory", "1G")], stderr=subprocess.PIPE)
+        self.assertIn(self.memory.encode(), keeper.stderr.readline())
+        keeper.send_signal(signal.SIGTERM)
+        told = keeper.communicate(timeout=60)[1].decode()
+        self.assertEqual(keeper.returncode, 130)
+        self.assertIn("stays in " + self.memory, told)
+        self.once("--memory", "1G")
+
+    def test_refusals(self):
+        self.fails(1, "--memory", "checkpoint", "keeper", "--store", self.store)
+        self.fails(1, "--json", *self.words("--memory", "1G", "--json"))
+        self.fails(1, "--every", *self.words("--memory", "1G", "--every", "0"))
+        os.chmod(self.memory, 0o755)
+        self.fails(2, "nobody else", *self.words("--memory", "1G", "--once"))
+        os.chmod(self.memory, 0o700)
+        link = self.memory + ".link"
+        os.symlink(self.memory, link)
+        self.addCleanup(os.remove, link)
+        self.fails(2, "no link", "checkpoint", "keeper", "--store", self.store, "--memory", "1G", "--once", "--dir", link)
+        self.save(1)
+        self.fails(1, "same folder", "checkpoint", "keeper", "--store", self.memory, "--memory", "1G", "--once", "--dir",
+                   self.memory)
+        with open("/proc/mounts", encoding="utf-8") as file:
+            mounts = [line.split()[1:3] for line in file]
+        here = max((m for m in mounts if self.folder.name.startswith(m[0])), key=lambda m: len(m[0]))
+        if here[1] != "tmpfs":
+            self.fails(1, "tmpfs", "checkpoint", "keeper", "--store", self.store, "--memory", "1G", "--once", "--dir",
+                       self.path("on_disk"))
+
+
+if __name__ == "__main__":
+    harness.main()
