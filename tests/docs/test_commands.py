@@ -140,7 +140,7 @@ class Commands(unittest.TestCase):
         works = ["lidar " + work for work in ("compress", "decompress", "info", "verify", "compare", "bench")]
         works += ["lidar history " + work for work in ("init", "add", "ls", "stat", "gc", "verify", "bundle", "parity", "repair")]
         verbs = ["compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "offload bench", "list", "doctor", "completion"]
-        works += ["checkpoint keeper", "checkpoint place"] if "checkpoint" in self.here else []
+        works += ["checkpoint place"] if "checkpoint" in self.here else []
         for verb in verbs + works:
             text = subprocess.run([QUERN, *verb.split(), "--help"], stdout=subprocess.PIPE, text=True).stdout
             examples = text[text.index("Example"):].splitlines()[1:]
