@@ -391,7 +391,8 @@ class RoundTrips(CliTest):
         here = os.path.dirname(os.path.abspath(__file__))
         with open(os.path.join(here, "..", "..", "docs", "man", "quern.1")) as f:
             manual = f.read().replace("\\-", "-")
-        works = ("save", "load", "ls", "info", "diff", "verify", "repair", "compact", "gc", "convert")
+        works = ("save", "load", "ls", "info", "diff", "verify", "repair", "compact", "gc", "convert",
+                 "bench", "tiers", "place", "keeper")
         verbs = ("compress", "decompress", "info", "verify", "compare", "bench", "estimate", "model", "train", "h5",
                  "list", "doctor", "completion")
         for work in works:
