@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <quern/parts.h>
 #include <quern/survey.h>
 
 #include "cli/files/byte_streams.h"
@@ -24,6 +25,7 @@ struct Entry {
   std::optional<RecordFindings> records;  ///< in the place of everything else, where the stream holds them
   StreamInfo info;
   std::optional<ReferenceId> reference;  ///< what it was predicted from
+  Vector<ArrayPart> parts;               ///< of the leading axis, where these are coded by themselves
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   bool checked = false;
@@ -167,6 +169,8 @@ Json entry_json(const Entry& entry) {
   for (const Shape& shape : info.levels) out["levels"].push_back(shape.extents());
   out["levels_are_means"] = info.levels_are_means;
   out["reference"] = entry.reference ? Json(fmt::format("{:016x}", entry.reference->hash)) : Json(nullptr);
+  out["parts"] = Json::array();
+  for (const ArrayPart& part : entry.parts) out["parts"].push_back({{"slices", part.slices}, {"layout", part.layout}});
   out["steps_to_key"] = entry.reference ? entry.reference->depth : 0;
   out["header_bytes"] = info.header_bytes;
   out["metadata_bytes"] = info.metadata.size();
@@ -189,6 +193,15 @@ std::string levels_text(const StreamInfo& info) {
   return out + (info.levels_are_means ? " (local means)" : "");
 }
 
+/// "2: 1 slice levels:3d:0,1, 4 slices raster:2d:1"; as the codec's setting layout says it.
+std::string parts_text(const Vector<ArrayPart>& parts) {
+  std::string out = fmt::format("{}:", parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    out += fmt::format("{} {} slice{} {}", i == 0 ? "" : ",", parts[i].slices, parts[i].slices == 1 ? "" : "s",
+                       std::string_view(parts[i].layout));
+  return out;
+}
+
 std::string entry_text(const Entry& entry) {
   if (entry.records) return record_text(*entry.records);
   const StreamInfo& info = entry.info;
@@ -204,6 +217,7 @@ std::string entry_text(const Entry& entry) {
   out += fmt::format("  chunks    {} of {}x{}x{} in {} segments (seen as {}x{}x{})\n", info.chunks, grid.chunk[0],
                      grid.chunk[1], grid.chunk[2], info.segments, grid.extents[0], grid.extents[1], grid.extents[2]);
   out += "  levels    " + levels_text(info) + "\n";
+  if (!entry.parts.empty()) out += "  parts     " + parts_text(entry.parts) + "\n";
   if (entry.reference)
     out += fmt::format("  predicted from the array of hash {:016x}, {} step{} after a key step\n",
                        entry.reference->hash, entry.reference->depth, entry.reference->depth == 1 ? "" : "s");
@@ -286,6 +300,8 @@ void info_one(const std::string& path, const InfoArgs& args) {
     entry.bytes = stream.size();
     entry.incomplete = !broken.empty() && stream.data() == streams.back().data();
     entry.reference = steps.reference(step);
+    MemorySource again(stream);
+    if (auto parts = inspect_parts(again, builtin_codecs()); parts.ok()) entry.parts = std::move(parts).value();
     if (args.check) check_entry(entry, steps, step, args);
     if (!args.headers_only) survey_entry(entry, stream, args);
     entries.push_back(std::move(entry));

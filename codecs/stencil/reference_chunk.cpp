@@ -179,6 +179,13 @@ Status decode_differences(const ChunkSpec& spec, std::span<const std::uint8_t> i
 
 }  // namespace
 
+Status missing_reference(const ReferenceId& reference) {
+  return Status(StatusCode::reference_missing,
+                "the stream was predicted from the array whose values have the hash {0.x}; it is missing, or has other "
+                "values now",
+                static_cast<std::int64_t>(reference.hash));
+}
+
 std::size_t encode_beside_scratch_bytes(const EncodeSpec& spec) {
   return std::max(encode_scratch_bytes(spec), levels_after_encode_scratch_bytes(spec));
 }

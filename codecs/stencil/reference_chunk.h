@@ -7,11 +7,15 @@
 #include <span>
 
 #include <quern/codec.h>
+#include <quern/references.h>
 #include <quern/status.h>
 
 #include "codecs/stencil/chunk.h"
 
 namespace quern::codec::stencil {
+
+/// What a reader says that lacks the reference.
+Status missing_reference(const ReferenceId& reference);
 
 std::size_t encode_beside_scratch_bytes(const EncodeSpec& spec);
 /// The smallest of: the chunk alone, beside the reference, and as differences. `reference` has the same extents, and

@@ -56,11 +56,16 @@ bool supports(DType dtype, BoundKind kind) {
   return kind == BoundKind::abs && dtype != DType::i64 && dtype != DType::u64;
 }
 
-ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
+ChunkGrid merged_grid(const Shape& shape, const Layout& layout) {
   ChunkGrid grid;
   for (std::size_t axis = 0; axis < shape.rank(); ++axis)
     grid.extents[axis < layout.first ? 0 : axis < layout.second ? 1 : 2] *= shape[axis];
   for (std::size_t a = 0; a < 3; ++a) grid.chunk[a] = std::max<std::uint64_t>(grid.extents[a], 1);
+  return grid;
+}
+
+ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
+  ChunkGrid grid = merged_grid(shape, layout);
   const bool line = grid.chunk[0] == 1 && grid.chunk[1] == 1;
   const std::uint64_t most = line ? kLineElems : kChunkElems;
   const auto too_large = [&] {
@@ -78,6 +83,21 @@ ChunkGrid make_grid(const Shape& shape, const Layout& layout) {
   return grid;
 }
 
+ConstBox3 chunk_of_array(const ChunkGrid& grid, std::uint64_t i, const std::uint8_t* data, std::size_t width,
+                         const std::uint8_t* special) {
+  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
+  const auto counts = grid.counts();
+  const std::array<std::uint64_t, 3> place{i / (counts[1] * counts[2]), i / counts[2] % counts[1], i % counts[2]};
+  std::array<std::uint64_t, 3> extents{};
+  std::uint64_t first = 0;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const std::uint64_t begin = place[a] * grid.chunk[a];
+    extents[a] = std::min(grid.chunk[a], grid.extents[a] - begin);
+    first += begin * (a < 2 ? strides[a] : 1);
+  }
+  return {data + first * width, extents, strides, special != nullptr ? special + first : nullptr, strides};
+}
+
 LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid& grid) {
   LevelsForm form;
   form.levels = layout.levels;
@@ -90,15 +110,39 @@ LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid
   return form;
 }
 
+std::uint8_t order_number(const Layout& layout) {
+  if (layout.wavelet) return kWaveletParam;
+  if (!layout.levels) return kRasterParam;
+  return layout.sequential ? kSequentialParam : kLevelsParam;
+}
+
+bool set_order(std::uint8_t number, Layout& layout) {
+  if (number > kWaveletParam) return false;
+  layout.levels = number == kLevelsParam || number == kSequentialParam;
+  layout.wavelet = number == kWaveletParam;
+  layout.sequential = number == kSequentialParam;
+  return true;
+}
+
+void write_reference(const ReferenceId& reference, Writer& writer) {
+  writer.u8(reference.depth);
+  writer.u64(reference.hash);
+}
+
+Result<ReferenceId> read_reference(Reader& reader) {
+  ReferenceId reference;
+  QUERN_ASSIGN_OR_RETURN(reference.depth, reader.u8());
+  QUERN_ASSIGN_OR_RETURN(reference.hash, reader.u64());
+  if (reference.depth == 0) return Status(StatusCode::corrupt, "stencil: a reference that is no step away");
+  return reference;
+}
+
 Vector<std::uint8_t> write_params(const Layout& layout) {
   Vector<std::uint8_t> params{layout.first, layout.second};
-  if (layout.levels) params.push_back(layout.sequential ? kSequentialParam : kLevelsParam);
-  if (layout.wavelet) params.push_back(kWaveletParam);
-  if (!layout.reference) return params;
-  if (!layout.levels && !layout.wavelet) params.push_back(kRasterParam);
+  const std::uint8_t order = order_number(layout);
+  if (order != kRasterParam || layout.reference) params.push_back(order);
   Writer writer(params);
-  writer.u8(layout.reference->depth);
-  writer.u64(layout.reference->hash);
+  if (layout.reference) write_reference(*layout.reference, writer);
   return params;
 }
 
@@ -111,19 +155,12 @@ Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& sha
     return Status(StatusCode::corrupt, "stencil: axes cannot be merged at {0} and {1}", layout.first, layout.second);
   if (reader.remaining() > 0) {
     QUERN_ASSIGN_OR_RETURN(const std::uint8_t order, reader.u8());
-    const bool raster = order == kRasterParam && reader.remaining() > 0;
-    if (!raster && order != kLevelsParam && order != kSequentialParam && order != kWaveletParam)
+    const bool lone_raster = order == kRasterParam && reader.remaining() == 0;
+    if (lone_raster || !set_order(order, layout))
       return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);
-    layout.levels = !raster && order != kWaveletParam;
-    layout.wavelet = order == kWaveletParam;
-    layout.sequential = order == kSequentialParam;
   }
   if (reader.remaining() > 0) {
-    ReferenceId reference;
-    QUERN_ASSIGN_OR_RETURN(reference.depth, reader.u8());
-    QUERN_ASSIGN_OR_RETURN(reference.hash, reader.u64());
-    if (reference.depth == 0) return Status(StatusCode::corrupt, "stencil: a reference that is no step away");
-    layout.reference = reference;
+    QUERN_ASSIGN_OR_RETURN(layout.reference, read_reference(reader));
   }
   QUERN_RETURN_IF_ERROR(reader.expect_end());
   return layout;

@@ -13,6 +13,11 @@
 
 #include "codecs/stencil/levels/form.h"
 
+namespace quern {
+class Reader;
+class Writer;
+}  // namespace quern
+
 namespace quern::codec::stencil {
 
 /// How the array's axes become the three axes of the grid: [0, first) [first, second) [second, rank); and whether
@@ -35,11 +40,26 @@ inline constexpr std::uint64_t kPlaneElems = UINT64_C(1) << 19;
 
 bool supports(DType dtype, BoundKind kind);
 
+/// Merged extents, in one chunk.
+ChunkGrid merged_grid(const Shape& shape, const Layout& layout);
 /// The grid of a layout: merged extents, the longest axis halved until a chunk is small enough.
 ChunkGrid make_grid(const Shape& shape, const Layout& layout);
 
+/// The i-th chunk, in C order, of a grid over an array whose elements of `width` bytes lie in C order at `data`; smaller
+/// at the upper ends. `special`: a byte an element, or null.
+ConstBox3 chunk_of_array(const ChunkGrid& grid, std::uint64_t i, const std::uint8_t* data, std::size_t width,
+                         const std::uint8_t* special);
+
 /// The axes of chunks in levels.
 LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid& grid);
+
+/// The number that a layout's order of walking is stored as.
+std::uint8_t order_number(const Layout& layout);
+/// False where a number stands for no order.
+bool set_order(std::uint8_t number, Layout& layout);
+/// What parameters say of a reference.
+void write_reference(const ReferenceId& reference, Writer& writer);
+Result<ReferenceId> read_reference(Reader& reader);
 
 /// Codec parameters as stored.
 Vector<std::uint8_t> write_params(const Layout& layout);

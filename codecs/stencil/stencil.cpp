@@ -12,7 +12,11 @@
 #include "codecs/stencil/levels/chunk.h"
 #include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/parts/parted_decoder.h"
+#include "codecs/stencil/parts/parted_encoder.h"
+#include "codecs/stencil/parts/partition.h"
 #include "codecs/stencil/plan/array_levels.h"
+#include "codecs/stencil/plan/choose_parts.h"
 #include "codecs/stencil/plan/plan.h"
 #include "codecs/stencil/reference_chunk.h"
 #include "codecs/stencil/rules.h"
@@ -29,7 +33,9 @@ struct ParsedSettings {
   LayoutChoice layout;
   std::optional<Comparison> comparison;
   std::optional<std::uint8_t> tightening;
-  FittedParts parts;
+  FittedParts fits;
+  bool may_cut = true;           ///< into parts, where they are smaller
+  Vector<std::uint64_t> slices;  ///< of parts that were asked for
   kernels::IsaLevel isa = kernels::best_isa();
 };
 
@@ -80,6 +86,25 @@ std::optional<Comparison> parse_comparison(std::string_view text) {
   return std::nullopt;
 }
 
+/// Reads "off", or slices of parts along the leading axis that add up to it, as in 1,1,3. False for anything else.
+bool parse_parts(std::string_view text, const Shape& shape, ParsedSettings& parsed) {
+  parsed.may_cut = text == "auto";
+  if (text == "auto" || text == "off") return true;
+  std::uint64_t left = shape.rank() < 2 ? 0 : shape[0];
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    std::uint64_t slices = 0;
+    const auto [next, error] = std::from_chars(at, end, slices);
+    if (error != std::errc() || slices == 0 || slices > left || parsed.slices.size() == kMostParts) return false;
+    parsed.slices.push_back(slices);
+    left -= slices;
+    at = next;
+    if (at != end && (*at++ != ',' || at == end)) return false;
+  }
+  return left == 0 && !parsed.slices.empty();
+}
+
 std::optional<kernels::IsaLevel> parse_isa(std::string_view text) {
   for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
     const auto level = static_cast<kernels::IsaLevel>(i);
@@ -105,6 +130,11 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
       if (!comparison)
         return Status(StatusCode::invalid_argument, "stencil: choice must be auto, boxes, blocks or whole");
       parsed.comparison = comparison;
+    } else if (key == "parts") {
+      if (!parse_parts(value, shape, parsed))
+        return Status(StatusCode::invalid_argument,
+                      "stencil: parts must be auto or off, or numbers of slices that add up to the leading axis of an "
+                      "array of two axes or more, as in parts=1,1,3");
     } else if (key == "tightening") {
       if (value == "auto") continue;
       if (value.size() != 1 || value[0] < '0' || value[0] >= '0' + static_cast<char>(kTightenings))
@@ -113,7 +143,7 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
     } else if (key == "fit" || key == "contexts") {
       if (value != "auto" && value != "off")
         return Status(StatusCode::invalid_argument, "stencil: fit and contexts must be auto or off");
-      (key == "fit" ? parsed.parts.weights : parsed.parts.contexts) = value == "auto";
+      (key == "fit" ? parsed.fits.weights : parsed.fits.contexts) = value == "auto";
     } else if (key == "isa") {
       if (value == "auto") continue;
       const auto isa = parse_isa(value);
@@ -123,7 +153,7 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
       parsed.isa = *isa;
     } else {
       return Status(StatusCode::unknown_setting,
-                    "stencil: unknown setting; it has layout, choice, tightening, fit, contexts and isa");
+                    "stencil: unknown setting; it has layout, choice, parts, tightening, fit, contexts and isa");
     }
   }
   return parsed;
@@ -279,7 +309,7 @@ class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
   /// A chunk whose reference nobody has.
   Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                 std::span<std::uint8_t> scratch) const override {
-    if (!in.empty() && in[0] >= static_cast<std::uint8_t>(Mode::differences)) return missing();
+    if (!in.empty() && in[0] >= static_cast<std::uint8_t>(Mode::differences)) return missing_reference(reference_);
     return Decoder::decode(in, out, scratch);
   }
   Status decode_beside(std::span<const std::uint8_t> in, const ConstBox3& reference, const MutableBox3& out,
@@ -287,18 +317,10 @@ class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
     if (!fits(out.extents, grid_)) return Status(StatusCode::invalid_argument, "box is no chunk of the grid");
     if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
     const Status status = decode_chunk_beside(spec_, in, reference, out, scratch);
-    return status.code() == StatusCode::reference_missing ? missing() : status;
+    return status.code() == StatusCode::reference_missing ? missing_reference(reference_) : status;
   }
 
  private:
-  Status missing() const {
-    return Status(
-        StatusCode::reference_missing,
-        "the stream was predicted from the array whose values have the hash {0.x}; it is missing, or has other "
-        "values now",
-        static_cast<std::int64_t>(reference_.hash));
-  }
-
   ReferenceId reference_;
   std::size_t scratch_bytes_;
 };
@@ -327,9 +349,17 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     const kernels::StencilKernels& kernels = kernels::stencil_kernels(parsed.isa);
     try {
       LayoutChoice choice = parsed.layout;
-      choice.parts = parsed.parts;
+      choice.parts = parsed.fits;
       choice.comparison = parsed.comparison;
+      if (!parsed.slices.empty()) {
+        QUERN_ASSIGN_OR_RETURN(ChosenParts parts, take_parts(request, choice, kernels, parsed.slices));
+        return parted(request, parsed, std::move(parts));
+      }
       QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(request, choice, kernels));
+      if (parsed.may_cut) {
+        QUERN_ASSIGN_OR_RETURN(std::optional<ChosenParts> parts, choose_parts(request, choice, kernels, chosen));
+        if (parts) return parted(request, parsed, std::move(*parts));
+      }
       CodecPlan plan;
       const Layout& layout = chosen.way.layout;
       plan.grid = make_grid(request.shape, layout);
@@ -338,7 +368,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
         chosen.way.tightening = *parsed.tightening;
         chosen.encoded.reset();
       }
-      const EncodeSpec spec = encode_spec(request, chosen.way, parsed.parts, kernels);
+      const EncodeSpec spec = encode_spec(request, chosen.way, parsed.fits, kernels);
       const Levels levels(request.shape, layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(
           std::make_unique<Encoder>(std::move(plan), spec, levels, std::move(chosen.encoded)));
@@ -354,6 +384,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     if (request.shape.elems() == 0) return Status(StatusCode::invalid_shape, "stencil needs at least one element");
     QUERN_ASSIGN_OR_RETURN(const ParsedSettings parsed, parse_settings(request.settings, request.shape));
     try {
+      if (names_parts(params)) return parted_beside(request, parsed, params, reference);
       Way way;
       QUERN_ASSIGN_OR_RETURN(way.layout, read_params(params, request.shape));
       way.layout.reference = reference;
@@ -361,7 +392,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       CodecPlan plan;
       plan.grid = make_grid(request.shape, way.layout);
       plan.params = write_params(way.layout);
-      const EncodeSpec spec = encode_spec(request, way, parsed.parts, kernels::stencil_kernels(parsed.isa));
+      const EncodeSpec spec = encode_spec(request, way, parsed.fits, kernels::stencil_kernels(parsed.isa));
       const Levels levels(request.shape, way.layout, plan.grid, spec.form);
       return std::unique_ptr<ChunkEncoder>(std::make_unique<BesideEncoder>(std::move(plan), spec, levels));
     } catch (const std::bad_alloc&) {
@@ -375,9 +406,14 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
                     request.version);
     if (!supports(request.dtype, BoundKind::abs))
       return Status(StatusCode::corrupt, "stencil: elements of this type have no coded form");
-    QUERN_ASSIGN_OR_RETURN(const Layout layout, read_params(request.params, request.shape));
-    const ChunkGrid grid = make_grid(request.shape, layout);
     try {
+      if (names_parts(request.params)) {
+        QUERN_ASSIGN_OR_RETURN(const Partition partition, read_partition(request.params, request.shape));
+        return make_parted_decoder(request.dtype, request.shape, partition,
+                                   kernels::stencil_kernels(kernels::best_isa()));
+      }
+      QUERN_ASSIGN_OR_RETURN(const Layout layout, read_params(request.params, request.shape));
+      const ChunkGrid grid = make_grid(request.shape, layout);
       const LevelsForm form = levels_form(request.shape, layout, grid);
       const ChunkSpec spec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form};
       const Levels levels(request.shape, layout, grid, form);
@@ -387,6 +423,31 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
     }
+  }
+
+ private:
+  static std::unique_ptr<ChunkEncoder> parted(const PlanRequest& request, const ParsedSettings& parsed,
+                                              ChosenParts chosen) {
+    for (PartEncoding& part : chosen.parts) {
+      if (!parsed.tightening || part.spec.prequantized || *parsed.tightening == part.spec.tightening) continue;
+      part.spec.tightening = *parsed.tightening;
+      part.encoded.reset();
+    }
+    return make_parted_encoder(request.shape, chosen.chunk_slices, std::move(chosen.parts), std::nullopt);
+  }
+
+  static Result<std::unique_ptr<ChunkEncoder>> parted_beside(const PlanRequest& request, const ParsedSettings& parsed,
+                                                             std::span<const std::uint8_t> params,
+                                                             const ReferenceId& reference) {
+    QUERN_ASSIGN_OR_RETURN(const Partition partition, read_partition(params, request.shape));
+    Vector<PartEncoding> parts;
+    for (const Part& part : partition.parts) {
+      PlanRequest alone = request;
+      alone.shape = part_shape(request.shape, part.slices);
+      const Way way{part.layout, parsed.tightening.value_or(0)};
+      parts.push_back({part, encode_spec(alone, way, parsed.fits, kernels::stencil_kernels(parsed.isa))});
+    }
+    return make_parted_encoder(request.shape, partition.chunk_slices, std::move(parts), reference);
   }
 };
 

@@ -41,7 +41,8 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features & ~57 == 0, 'feature that must be understood')
+        require(features & ~121 == 0, 'feature that must be understood')
+        self.parts = features & 64 != 0
         self.references = features & 32 != 0
         self.mask_levels = features & 16 != 0
         self.level_tables = features & 1 == 1
@@ -174,6 +175,7 @@ class StreamDecoder:
         seen.add('bound %d as %d' % (header.requested, header.enforced))
         seen.add('codec %d' % header.codec)
         self.codec = None
+        require(not header.parts or header.codec == 3, 'parts of a codec without them')
         require(not header.level_tables or header.codec in (3, 4), 'level tables of a codec without levels')
         if header.codec != 0:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')

@@ -57,23 +57,112 @@ class Head(Scale):
         self.unit = self.step / 2**self.value_bits
 
 
-class Codec:
-    def __init__(self, header, seen):
+def read_reference(at):
+    """The hash of the values that the stream was predicted from."""
+    require(at.unsigned(1) > 0, 'depth of a reference')
+    return at.unsigned(8)
+
+
+def Codec(header, seen):
+    """The codec with a header's parameters."""
+    require(header.dtype not in ('i64', 'u64'), 'element type')
+    at = Cursor(header.params, 0, len(header.params))
+    if header.parts:
+        return PartedCodec(header, at, seen)
+    first, second = at.unsigned(1), at.unsigned(1)
+    order = at.unsigned(1) if not at.done() else 0
+    reference = read_reference(at) if len(header.params) > 3 else None
+    require((reference is not None) == header.references, 'reference')
+    require(order or len(header.params) in (2, 12), 'order 0')
+    require(at.done(), 'parameters')
+    codec = LayoutCodec(header, header.shape, (first, second, order), reference, seen)
+    require(not header.level_tables or codec.levels() > 0, 'level tables without levels')
+    return codec
+
+
+class PartedCodec:
+    """An array in parts, each of which has a codec of its own."""
+
+    def __init__(self, header, at, seen):
+        self.width, self.seen = header.width, seen
+        self.section_ends = None
+        shape = header.shape
+        require(len(shape) >= 2 and at.unsigned(1) == 255, 'parts')
+        self.slices = at.varint(shape[0])
+        count = at.varint(min(4096, shape[0]))
+        require(self.slices > 0 and count > 0, 'slices or parts')
+        listed = []
+        for _ in range(count):
+            slices = at.varint(shape[0])
+            require(slices > 0, 'part without slices')
+            listed.append((slices, (at.unsigned(1), at.unsigned(1), at.unsigned(1))))
+        self.reference = read_reference(at) if not at.done() else None
+        require(at.done() and (self.reference is not None) == header.references, 'reference')
+        require(not header.level_tables, 'level tables of parts')
+        self.parts, begin = [], 0
+        for slices, layout in listed:
+            require(begin // self.slices == (begin + slices - 1) // self.slices, 'part of two chunks')
+            own = ([slices] if slices > 1 else []) + shape[1:]
+            codec = LayoutCodec(header, own, layout, self.reference, seen)
+            self.parts.append((begin, slices, codec))
+            begin += slices
+        require(begin == shape[0], 'slices of all parts')
+        grid = [shape[0], prod(shape[1:-1]), shape[-1]]
+        self.grid = grid, [self.slices] + [max(extent, 1) for extent in grid[1:]]
+        seen.add('stencil parts')
+
+    def chunk(self, data, extents, special, reference=None):
+        cursor = Cursor(data, 0, len(data))
+        first = cursor.varint(len(self.parts) - 1)
+        begin = self.parts[first][0]
+        require(begin % self.slices == 0, 'first part of a chunk')
+        parts = [part for part in self.parts[first:] if part[0] + part[1] <= begin + extents[0]]
+        require(sum(part[1] for part in parts) == extents[0], 'parts of a chunk')
+        sizes = [[cursor.unsigned(4) for _ in codec.inner_boxes()] for _, _, codec in parts]
+        slice_elems = extents[1] * extents[2]
+        out = bytearray(prod(extents) * self.width)
+        for (part_begin, slices, codec), own in zip(parts, sizes):
+            offset, elems = (part_begin - begin) * slice_elems, slices * slice_elems
+            inside = {i - offset for i in special or () if offset <= i < offset + elems}
+            for (place, box), size in zip(codec.inner_boxes(), own):
+                cells = self.cells(codec.grid[0], place, box)
+                marks = {i for i, cell in enumerate(cells) if cell in inside} if inside else None
+                inner = cursor.take(size)
+                if size == 0:
+                    require(marks is not None and len(marks) == len(cells), 'inner chunk without bytes')
+                    self.seen.add('stencil parts inner chunk masked')
+                    continue
+                given = None
+                if reference is not None:
+                    given = b''.join(reference[(offset + c) * self.width:(offset + c + 1) * self.width] for c in cells)
+                    self.seen.add('stencil parts beside a reference')
+                elements = codec.chunk(inner, box, marks, given)
+                for i, cell in enumerate(cells):
+                    at = (offset + cell) * self.width
+                    out[at:at + self.width] = elements[i * self.width:(i + 1) * self.width]
+            self.seen.add('stencil parts mask' if inside else 'stencil parts plain part beside a mask'
+                          if special is not None else 'stencil parts plain')
+        require(cursor.done(), 'bytes left over in a chunk')
+        return bytes(out)
+
+    @staticmethod
+    def cells(grid, place, box):
+        """Places of a box in its part, in C order."""
+        return [((place[0] + z) * grid[1] + place[1] + y) * grid[2] + place[2] + x
+                for z in range(box[0]) for y in range(box[1]) for x in range(box[2])]
+
+
+class LayoutCodec:
+    """An array, or a part of one, in one layout."""
+
+    def __init__(self, header, shape, layout, reference, seen):
         self.dtype, self.width, self.seen = header.dtype, header.width, seen
-        require(self.dtype not in ('i64', 'u64'), 'element type')
-        at = Cursor(header.params, 0, len(header.params))
-        first, second = at.unsigned(1), at.unsigned(1)
-        require(first <= second <= len(header.shape), 'merged axes')
-        self.order = at.unsigned(1) if not at.done() else 0
-        self.reference = None  # hash of the values that the stream was predicted from
-        if len(header.params) > 3:
-            require(at.unsigned(1) > 0, 'depth of a reference')
-            self.reference = at.unsigned(8)
-        require((self.reference is not None) == header.references, 'reference')
+        first, second, self.order = layout
+        require(first <= second <= len(shape), 'merged axes')
+        require(self.order <= 3, 'order')
+        self.reference = reference
         self.section_ends = None  # of the chunk decoded last, if it is in levels
-        require(self.order or len(header.params) in (2, 12), 'order 0')
-        require(self.order <= 3 and at.done(), 'order')
-        groups = [header.shape[:first], header.shape[first:second], header.shape[second:]]
+        groups = self.groups = [shape[:first], shape[first:second], shape[second:]]
         grid = [prod(group) for group in groups]
         chunk = [max(extent, 1) for extent in grid]
         several = [axis for axis in range(3) if len(groups[axis]) >= 2]
@@ -88,7 +177,6 @@ class Codec:
         if (self.order or self.reference is not None) and inner[1] >= 8 and chunk[inner[0]] % inner[1] == 0:
             self.split = inner
             seen.add('stencil split axis')
-        require(not header.level_tables or self.levels(groups) > 0, 'level tables without levels')
         seen.add('stencil order %d' % self.order)
         if chunk != grid:
             seen.add('stencil several chunks')
@@ -101,8 +189,16 @@ class Codec:
         long_axes = [a for a in range(3) if grid[a] > 1]
         return 1 if self.order == 2 and long_axes[:1] == [axis] and len(long_axes) > 1 else 32
 
-    def levels(self, groups):
+    def inner_boxes(self):
+        """Begin and extents of each chunk, in C order."""
+        grid, chunk = self.grid
+        return [([z, y, x], [min(c, g - b) for c, g, b in zip(chunk, grid, (z, y, x))])
+                for z in range(0, grid[0], chunk[0]) for y in range(0, grid[1], chunk[1])
+                for x in range(0, grid[2], chunk[2])]
+
+    def levels(self):
         """The number of coarse levels of the array."""
+        groups = self.groups
         if self.order not in (1, 2) or self.reference is not None:
             return 0
         grid, chunk = self.grid

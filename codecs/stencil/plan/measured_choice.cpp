@@ -73,15 +73,9 @@ class Contest {
     for (const auto& [encoding, chunk] : chunks)
       largest =
           std::max<std::uint64_t>(largest, encode_scratch_bytes(encoding->spec) + 2 * max_chunk_bytes(encoding->spec));
-    if (largest > memory_) return too_little_memory(largest, memory_);
-    // As many at once as memory allows.
-    const auto at_once = static_cast<std::size_t>(std::min<std::uint64_t>(memory_ / largest, chunks.size()));
     const std::uint64_t most = least_;
-    for (std::size_t first = 0; first < chunks.size(); first += at_once) {
-      QUERN_RETURN_IF_ERROR(
-          run_tasks(*stage_.request.runner, std::min(at_once, chunks.size() - first),
-                    [&](std::size_t i) { return encode(*chunks[first + i].first, chunks[first + i].second, most); }));
-    }
+    QUERN_RETURN_IF_ERROR(run_in_memory(
+        largest, chunks.size(), [&](std::size_t i) { return encode(*chunks[i].first, chunks[i].second, most); }));
     const Encoding& winner = best();
     for (const auto& encoding : encodings_)
       if (encoding.get() != &winner) Vector<Vector<std::uint8_t>>().swap(encoding->chunks);
@@ -104,9 +98,36 @@ class Contest {
         found.push_back(encoding->way.layout);
     return found;
   }
+  /// Whether coefficients of the transform take more, by their order-0 entropy, than the best layout with contexts. What
+  /// contexts gain the transform, corrections take.
+  Result<bool> coefficients_above(const Way& transform) {
+    Encoding encoding(stage_, array_, transform);
+    encoding.spec.quick_estimate = true;
+    std::atomic<std::uint64_t> bits{0};
+    const std::size_t needed = encode_scratch_bytes(encoding.spec);
+    QUERN_RETURN_IF_ERROR(run_in_memory(needed, encoding.chunks.size(), [&](std::size_t i) -> Status {
+      QUERN_ASSIGN_OR_RETURN(auto scratch, stage_.scratch.lend(needed));
+      QUERN_ASSIGN_OR_RETURN(const ChunkCost cost,
+                             estimate_chunk(encoding.spec, array_.chunk(encoding.grid, i), scratch.span()));
+      bits += cost.plain >> 12;
+      return {};
+    }));
+    return any() && bits > best().bytes * 8;
+  }
   bool best_above(std::uint64_t bits) const { return any() && best().bytes * 8 > array_.shape.elems() * bits; }
 
  private:
+  /// Tasks side by side, as many at once as memory allows, each of which needs so many bytes.
+  template <class Task>
+  Status run_in_memory(std::uint64_t needed, std::size_t count, const Task& task) {
+    if (needed > memory_) return too_little_memory(needed, memory_);
+    const auto at_once = static_cast<std::size_t>(std::min<std::uint64_t>(memory_ / needed, count));
+    for (std::size_t first = 0; first < count; first += at_once)
+      QUERN_RETURN_IF_ERROR(run_tasks(*stage_.request.runner, std::min(at_once, count - first),
+                                      [&](std::size_t i) { return task(first + i); }));
+    return {};
+  }
+
   Status encode(Encoding& encoding, std::size_t chunk, std::uint64_t most) {
     if (encoding.bytes > most) return {};
     QUERN_ASSIGN_OR_RETURN(auto scratch, stage_.scratch.lend(encode_scratch_bytes(encoding.spec)));
@@ -140,12 +161,45 @@ Comparison comparison_of(const PlanRequest& request, const LayoutChoice& choice)
   return elems <= most && sampled ? Comparison::whole : Comparison::blocks;
 }
 
-Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates) {
-  const PlanRequest& request = stage.request;
-  const std::uint64_t room = request.shape.elems() * (dtype_bytes(request.dtype) + 1);
+namespace {
+
+/// Memory that a copy of the array and its marks takes.
+std::uint64_t copy_bytes(const PlanRequest& request) {
+  return request.shape.elems() * (dtype_bytes(request.dtype) + 1);
+}
+
+Result<TrialArray> copy_array(const PlanRequest& request) {
+  const std::uint64_t room = copy_bytes(request);
   if (room > request.memory_limit) return too_little_memory(room, request.memory_limit);
-  QUERN_ASSIGN_OR_RETURN(TrialArray array, take_whole_array(request));
-  Contest contest(stage, array, request.memory_limit - room);
+  return take_whole_array(request);
+}
+
+ChosenLayout keep_best(const PlanRequest& request, Encoding& best, TrialArray array) {
+  ChosenLayout chosen{best.way};
+  chosen.bytes = best.bytes;
+  auto encoded = std::make_unique<EncodedChunks>(std::move(array), best.grid, std::move(best.chunks));
+  if (may_keep(request, encoded->bytes())) chosen.encoded = std::move(encoded);
+  return chosen;
+}
+
+}  // namespace
+
+bool may_keep(const PlanRequest& request, std::uint64_t bytes) { return bytes <= request.memory_limit / kKeptShare; }
+
+Result<ChosenLayout> encode_layout(const PlanRequest& request, const Way& way, FittedParts parts,
+                                   const kernels::StencilKernels& kernels) {
+  QUERN_ASSIGN_OR_RETURN(TrialArray array, copy_array(request));
+  BufferPool scratch;
+  const Stage stage{request, kernels, array, parts, scratch};
+  Contest contest(stage, array, request.memory_limit - copy_bytes(request));
+  QUERN_RETURN_IF_ERROR(contest.run({way}));
+  return keep_best(request, contest.best(), std::move(array));
+}
+
+Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates, bool brief) {
+  const PlanRequest& request = stage.request;
+  QUERN_ASSIGN_OR_RETURN(TrialArray array, copy_array(request));
+  Contest contest(stage, array, request.memory_limit - copy_bytes(request));
   Vector<Way> levels;
   Vector<Way> others;
   Vector<Trial> estimates;
@@ -164,13 +218,15 @@ Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>&
     const std::uint64_t percent = contest.best_above(3) ? kWaveletPercentAbove3Bits : kWaveletPercentAbove1Bit;
     return contest.best_above(kMostWaveletBits) || !cheaper(trial, estimates[best_of(estimates)], percent);
   };
-  for (const Trial& trial : transform)
-    if (!hopeless(trial)) QUERN_RETURN_IF_ERROR(contest.run({{trial.layout}}));
-  Encoding& best = contest.best();
-  ChosenLayout chosen{best.way};
-  auto encoded = std::make_unique<EncodedChunks>(std::move(array), best.grid, std::move(best.chunks));
-  if (encoded->bytes() <= request.memory_limit / kKeptShare) chosen.encoded = std::move(encoded);
-  return chosen;
+  for (const Trial& trial : transform) {
+    if (hopeless(trial)) continue;
+    if (brief) {
+      QUERN_ASSIGN_OR_RETURN(const bool above, contest.coefficients_above({trial.layout}));
+      if (above) continue;
+    }
+    QUERN_RETURN_IF_ERROR(contest.run({{trial.layout}}));
+  }
+  return keep_best(request, contest.best(), std::move(array));
 }
 
 namespace {

@@ -15,8 +15,16 @@ Comparison comparison_of(const PlanRequest& request, const LayoutChoice& choice)
 
 /// Encodes all chunks of the array under each of the layouts and takes the one of fewest bytes; ties to the earlier.
 /// Side by side; what cannot win any more is given up. The transform takes longest: it comes last, and only where its
-/// quick estimate does not rule it out. May throw std::bad_alloc.
-Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates);
+/// quick estimate does not rule it out; `brief`: and only where the entropy of its coefficients does not. May throw
+/// std::bad_alloc.
+Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates, bool brief);
+
+/// Encodes all chunks of the array under one layout. May throw std::bad_alloc.
+Result<ChosenLayout> encode_layout(const PlanRequest& request, const Way& way, FittedParts parts,
+                                   const kernels::StencilKernels& kernels);
+
+/// Whether so many bytes of chunks, and what they were made of, are kept until they are wanted.
+bool may_keep(const PlanRequest& request, std::uint64_t bytes);
 
 /// Codes blocks of 2^17 values all over the array under each of the layouts, until the spread of their differences
 /// leaves one, or eight are done. `slabs`: blocks of whole planes and rows. May throw std::bad_alloc.

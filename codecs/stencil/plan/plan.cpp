@@ -218,7 +218,7 @@ Result<ChosenLayout> choose_layout(const PlanRequest& request, const LayoutChoic
   if (comparison == Comparison::whole) {
     QUERN_ASSIGN_OR_RETURN(const Vector<Trial> winners,
                            with_best_raster(first, second_shape, estimates.possible_winners()));
-    return choose_by_encoding(first, winners);
+    return choose_by_encoding(first, winners, choice.brief);
   }
   const Vector<Trial> near = estimates.near_best();
   if (near.size() == 1 && (wants_speed(request) || !tightening_open(request, near[0])))

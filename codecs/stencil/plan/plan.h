@@ -35,6 +35,7 @@ struct LayoutChoice {
   bool wavelet = true;                   ///< the wavelet transform
   FittedParts parts;                     ///< what trials may fit
   std::optional<Comparison> comparison;  ///< none: as effort and size ask for
+  bool brief = false;                    ///< one of several parts: the transform has to look well by its entropy
 };
 
 /// What decides how chunks are encoded, beside the request.
@@ -45,7 +46,8 @@ struct Way {
 
 struct ChosenLayout {
   Way way;
-  std::unique_ptr<EncodedChunks> encoded = nullptr;  ///< of the whole array, where the choice made them
+  std::unique_ptr<EncodedChunks> encoded = nullptr;  ///< of the whole array, where the choice made them and kept them
+  std::uint64_t bytes = 0;                           ///< of all chunks, where the choice made them
 };
 
 /// Whether prequantized elements are coded as their codes: integers under a bound below 1 are their own.

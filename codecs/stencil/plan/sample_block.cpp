@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "codecs/stencil/elements.h"
+#include "codecs/stencil/rules.h"
 #include "libcompress/core/scattered_sample.h"
 
 namespace quern::codec::stencil {
@@ -28,18 +29,7 @@ Shape covered(const Shape& array, std::uint64_t elems) {
 }  // namespace
 
 ConstBox3 TrialArray::chunk(const ChunkGrid& grid, std::uint64_t i) const {
-  const std::array<std::uint64_t, 2> strides{grid.extents[1] * grid.extents[2], grid.extents[2]};
-  const auto counts = grid.counts();
-  const std::array<std::uint64_t, 3> place{i / (counts[1] * counts[2]), i / counts[2] % counts[1], i % counts[2]};
-  std::array<std::uint64_t, 3> extents{};
-  std::uint64_t first = 0;
-  for (std::size_t a = 0; a < 3; ++a) {
-    const std::uint64_t begin = place[a] * grid.chunk[a];
-    extents[a] = std::min(grid.chunk[a], grid.extents[a] - begin);
-    first += begin * (a < 2 ? strides[a] : 1);
-  }
-  return {values.data() + first * element_bytes, extents, strides, has_special ? special.data() + first : nullptr,
-          strides};
+  return chunk_of_array(grid, i, values.data(), element_bytes, has_special ? special.data() : nullptr);
 }
 
 Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most) {
@@ -93,12 +83,6 @@ class Places {
   Shape whole_;
   Shape box_;
 };
-
-/// About how many bits the difference of two neighbours takes, in codes of `inverse` a unit.
-std::uint64_t difference_bits(double a, double b, double inverse) {
-  const double d = std::fabs(a - b) * inverse;
-  return d < 0x1p62 ? static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d * 4))) : 0;
-}
 
 struct Activity {
   std::uint64_t bits = 0;  ///< about how many differences of neighbours take

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -34,6 +36,12 @@ Shape trial_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t 
 
 /// The same with whole planes and rows as far as possible: merged axes go on there as they do in the array.
 Shape slab_shape(const Shape& array, std::uint64_t sample_elems, std::uint64_t most);
+
+/// About how many bits the difference of two neighbours takes, in codes of `inverse` a unit.
+inline std::uint64_t difference_bits(double a, double b, double inverse) {
+  const double d = std::fabs(a - b) * inverse;
+  return d < 0x1p62 ? static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(d * 4))) : 0;
+}
 
 /// True when the last axis seems to go on from the end of a row to the beginning of the next, as a series does that was
 /// cut into rows.

@@ -37,7 +37,10 @@ inline constexpr std::uint64_t kMaskViews = 8;
 inline constexpr std::uint64_t kMaskLevels = 16;
 /// Chunks may be predicted from those of another array, which the codec's parameters name.
 inline constexpr std::uint64_t kReferences = 32;
-inline constexpr std::uint64_t kKnownMustUnderstand = kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences;
+/// Runs of slices of the leading axis are coded by themselves; the codec's parameters say which and how.
+inline constexpr std::uint64_t kParts = 64;
+inline constexpr std::uint64_t kKnownMustUnderstand =
+    kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences | kParts;
 
 /// What stands first in every header.
 struct StreamStart {

@@ -10,18 +10,13 @@
 
 #include "libcompress/format/records/record_header.h"
 #include "libcompress/pipeline/decode/batch_decoder.h"
+#include "libcompress/pipeline/decode/open_codec.h"
 #include "libcompress/pipeline/pass_progress.h"
 
 namespace quern {
 namespace {
 
 std::int64_t number(std::uint64_t value) { return static_cast<std::int64_t>(value); }
-
-OpenRequest open_request(const Header& header) {
-  return {header.dtype, header.shape, header.enforced, header.codec_version, header.params};
-}
-
-bool is_same_grid(const ChunkGrid& a, const ChunkGrid& b) { return a.extents == b.extents && a.chunk == b.chunk; }
 
 Status out_of_memory() { return Status(StatusCode::out_of_memory, "out of memory"); }
 
@@ -75,11 +70,9 @@ Status StreamDecoder::start(const Registry& registry) {
   layout_ = SegmentLayout(header_.grid, header_.dtype, header_.has_level_tables());
   element_bytes_ = dtype_bytes(header_.dtype);
   info_ = describe(header_, read.bytes, layout_, registry);
-  QUERN_RETURN_IF_ERROR(open_codec(registry));
+  QUERN_ASSIGN_OR_RETURN(codec_, open_codec(header_, registry));
   describe_levels(codec_.get(), info_);
   beside_ = dynamic_cast<const ReferenceChunkDecoder*>(codec_.get());
-  if ((beside_ != nullptr) != ((header_.must_understand & kReferences) != 0))
-    return Status(StatusCode::corrupt, "header and codec do not agree whether the stream was predicted from another");
   if (layout_.has_level_tables() && (info_.levels.empty() || info_.levels_are_means))
     return Status(StatusCode::corrupt, "the stream has tables of levels where its codec has no levels for them");
   target_ = LevelTarget::whole(header_.shape, layout_);
@@ -101,24 +94,6 @@ Status StreamDecoder::start(const Registry& registry) {
     batch_ = std::move(batch);
   }
   report_.input_bytes = report_.bytes_read = read.bytes;
-  return {};
-}
-
-Status StreamDecoder::open_codec(const Registry& registry) {
-  if (header_.codec_id == kStoredCodecId) {
-    if (header_.codec_version != 1)
-      return Status(StatusCode::unsupported_version, "stored chunks of version {0} are not known",
-                    header_.codec_version);
-    if (!header_.params.empty()) return Status(StatusCode::corrupt, "stored chunks have no parameters");
-    return {};
-  }
-  const ArrayCodec* codec = registry.by_id(header_.codec_id);
-  if (codec == nullptr)
-    return Status(StatusCode::unknown_codec, "the stream was written by codec {0}, which this build does not have",
-                  header_.codec_id);
-  QUERN_ASSIGN_OR_RETURN(codec_, codec->open(open_request(header_)));
-  if (!is_same_grid(codec_->grid(), header_.grid))
-    return Status(StatusCode::corrupt, "the header's chunk grid is not the one its codec uses");
   return {};
 }
 
@@ -278,12 +253,10 @@ Result<StreamInfo> inspect(ByteSource& source, const Registry& registry) {
     QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
     const Header& header = read.header;
     StreamInfo info = describe(header, read.bytes, SegmentLayout(header.grid, header.dtype), registry);
-    const ArrayCodec* codec = registry.by_id(header.codec_id);
-    if (codec == nullptr) return info;
-    const auto decoder = codec->open(open_request(header));
+    const auto decoder = open_codec(header, registry);
     // A header can be told of without a codec that opens it.
     if (decoder.status().code() == StatusCode::out_of_memory) return decoder.status();
-    if (decoder.ok() && is_same_grid((*decoder)->grid(), header.grid)) describe_levels(decoder->get(), info);
+    if (decoder.ok()) describe_levels(decoder->get(), info);
     return info;
   } catch (const std::bad_alloc&) {
     return out_of_memory();

@@ -50,7 +50,6 @@ class StreamDecoder final : public Decoder {
 
  private:
   Result<std::size_t> pull_bytes(std::span<std::uint8_t> out);
-  Status open_codec(const Registry& registry);
   /// Decodes whole bands straight to `data`, where the element `begin` lies at its start.
   Status decode_bands(std::uint64_t first, std::uint64_t end, std::uint8_t* data);
   Status fill_window();

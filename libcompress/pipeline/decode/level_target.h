@@ -7,6 +7,7 @@
 #include <quern/dtype.h>
 #include <quern/status.h>
 
+#include "libcompress/core/level_points.h"
 #include "libcompress/format/grid/layout.h"
 #include "libcompress/pipeline/mask/mask.h"
 
@@ -22,10 +23,6 @@ struct LevelTarget {
   /// Fails with `unsupported` where the codec (null: none) has no such level.
   static Result<LevelTarget> at(unsigned level, const ChunkDecoder* codec, const SegmentLayout& layout);
 };
-
-/// Copies the level's points of a box whose elements lie in C order at `from`.
-void pick_points(const std::uint8_t* from, const std::array<std::uint64_t, 3>& extents, const LevelForm& form,
-                 std::size_t element_bytes, const MutableBox3& to);
 
 /// The mask of a segment's points, `points` along each axis. O(points); with verbatim cells O(cells). May throw
 /// std::bad_alloc.

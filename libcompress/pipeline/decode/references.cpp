@@ -7,6 +7,7 @@
 
 #include "libcompress/format/frame/checksum.h"
 #include "libcompress/pipeline/decode/decoder.h"
+#include "libcompress/pipeline/decode/open_codec.h"
 
 namespace quern {
 namespace {
@@ -109,15 +110,8 @@ Result<std::optional<ReferenceId>> inspect_reference(ByteSource& source, const R
     QUERN_ASSIGN_OR_RETURN(const ReadHeader read, read_header(source));
     const Header& header = read.header;
     if ((header.must_understand & kReferences) == 0) return std::optional<ReferenceId>();
-    const ArrayCodec* const codec = registry.by_id(header.codec_id);
-    if (codec == nullptr)
-      return Status(StatusCode::unknown_codec, "the stream was written by codec {0}, which this build does not have",
-                    header.codec_id);
-    QUERN_ASSIGN_OR_RETURN(const auto decoder, codec->open({header.dtype, header.shape, header.enforced,
-                                                            header.codec_version, header.params}));
-    const auto* const beside = dynamic_cast<const ReferenceChunkDecoder*>(decoder.get());
-    if (beside == nullptr) return Status(StatusCode::corrupt, "the header names no array that it was predicted from");
-    return std::optional<ReferenceId>(beside->reference());
+    QUERN_ASSIGN_OR_RETURN(const auto decoder, open_codec(header, registry));
+    return std::optional<ReferenceId>(dynamic_cast<const ReferenceChunkDecoder&>(*decoder).reference());
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }

@@ -205,11 +205,15 @@ Status BatchEncoder::encode_chunk(Slot& slot, std::uint64_t segment, std::size_t
   QUERN_ASSIGN_OR_RETURN(auto scratch, scratch_.lend());
   const ConstBox3 in = chunk_input(slot, segment, k, window);
   const auto place = chunk_place(slot, k);
-  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes,
-                         setup_.beside == nullptr
-                             ? setup_.encoder->encode(in, place, scratch.span())
-                             : setup_.beside->encode_beside(in, reference_box(setup_.layout.chunk_box(segment, k)),
-                                                            place, scratch.span()));
+  const auto encode = [&]() -> Result<std::size_t> {
+    if (setup_.parted == nullptr && setup_.beside == nullptr) return setup_.encoder->encode(in, place, scratch.span());
+    const ConstBox3 reference =
+        setup_.beside == nullptr ? ConstBox3() : reference_box(setup_.layout.chunk_box(segment, k));
+    if (setup_.parted == nullptr) return setup_.beside->encode_beside(in, reference, place, scratch.span());
+    return setup_.parted->encode_numbered(setup_.layout.first_chunk(segment) + k, in,
+                                          setup_.beside == nullptr ? nullptr : &reference, place, scratch.span());
+  };
+  QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, encode());
   return keep_coded(slot, segment, k, bytes, window);
 }
 

@@ -198,6 +198,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
                          request.candidate.alternative.end());
     QUERN_RETURN_IF_ERROR(make_encoder(*codec, plan, request.reference, setup));
   }
+  setup.parted = dynamic_cast<const PartedChunkEncoder*>(setup.encoder.get());
+  if (setup.parted != nullptr) setup.header.must_understand |= kParts;
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;
   if (setup.encoder->levels() > 0 && request.shape.elems() >= kLevelTableElems)

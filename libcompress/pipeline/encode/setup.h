@@ -9,6 +9,7 @@
 
 #include <quern/compress.h>
 #include <quern/memory.h>
+#include <quern/parts.h>
 #include <quern/references.h>
 
 #include "libcompress/format/grid/header.h"
@@ -48,6 +49,7 @@ struct StreamSetup {
   bool all_ordinary = false;  ///< as in ExactRange
   mask::MaskViews mask_views;
   ArrayView reference;                            ///< without data: chunks stand alone
+  const PartedChunkEncoder* parted = nullptr;     ///< the encoder, where chunks have different parts
   const ReferenceChunkEncoder* beside = nullptr;  ///< the encoder, where there is a reference
   /// Bytes by which the worst case breaks promise 5. Not 0: before the first byte is written, it must be known that the
   /// stream stays that far below its worst case.

@@ -1,0 +1,209 @@
+#include "codecs/stencil/plan/choose_parts.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "codecs/stencil/effort.h"
+#include "codecs/stencil/plan/cuts.h"
+#include "codecs/stencil/plan/measured_choice.h"
+#include "codecs/stencil/plan/trial.h"
+
+namespace quern::codec::stencil {
+namespace {
+
+// Bytes that streams have for each chunk, for each inner chunk, and in the header for each part.
+constexpr std::uint64_t kChunkHead = 6;
+constexpr std::uint64_t kInnerHead = 4;
+constexpr std::uint64_t kPartHead = 6;
+
+/// What is seen of a run of slices.
+class PartSample final : public PlanSample {
+ public:
+  PartSample(const PlanSample& all, std::uint64_t first, std::uint64_t elems)
+      : all_(all), first_(first), elems_(std::min(elems, all.elems() - std::min(first, all.elems()))) {}
+  std::uint64_t elems() const override { return elems_; }
+  Result<ConstBox3> look(std::uint64_t first, const ConstBox3& place, void* room,
+                         std::uint8_t* special_room) const override {
+    return all_.look(first_ + first, place, room, special_room);
+  }
+
+ private:
+  const PlanSample& all_;
+  std::uint64_t first_;
+  std::uint64_t elems_;
+};
+
+/// The request for a run of slices by itself.
+class PartRequest {
+ public:
+  PartRequest(const PlanRequest& array, std::uint64_t begin, std::uint64_t slices)
+      : shape_(part_shape(array.shape, slices)),
+        sample_(*array.sample, begin * (array.shape.elems() / array.shape[0]), shape_.elems()),
+        request_(array) {
+    request_.shape = shape_;
+    request_.sample = &sample_;
+  }
+  PartRequest(const PartRequest&) = delete;
+  PartRequest& operator=(const PartRequest&) = delete;
+  const PlanRequest& get() const { return request_; }
+
+ private:
+  Shape shape_;
+  PartSample sample_;
+  PlanRequest request_;
+};
+
+/// A run of slices, and how it is coded by itself.
+struct CodedPart {
+  std::uint64_t slices = 0;
+  std::uint64_t bytes = 0;
+  PartEncoding encoding;
+};
+
+class Chooser {
+ public:
+  Chooser(const PlanRequest& request, const LayoutChoice& choice, const kernels::StencilKernels& kernels)
+      : request_(request), choice_(choice), kernels_(kernels) {
+    // Parts of a large array are planned as that is: not every layout encodes all of it.
+    choice_.brief = true;
+    if (!choice_.comparison && request.shape.elems() > most_encoded_whole(request))
+      choice_.comparison = Comparison::blocks;
+  }
+
+  Result<CodedPart> plan(std::uint64_t begin, std::uint64_t slices, bool measured) const {
+    const PartRequest part(request_, begin, slices);
+    QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(part.get(), choice_, kernels_));
+    if (measured && chosen.bytes == 0) QUERN_RETURN_IF_ERROR(measure(part.get(), chosen));
+    const std::uint64_t heads = kInnerHead * chunks_of(part.get().shape, chosen.way.layout) + kPartHead;
+    return CodedPart{slices, chosen.bytes + heads,
+                     PartEncoding{{slices, chosen.way.layout},
+                                  encode_spec(part.get(), chosen.way, choice_.parts, kernels_),
+                                  std::move(chosen.encoded)}};
+  }
+
+  /// What the array takes as a whole.
+  Result<std::uint64_t> whole_bytes(ChosenLayout& whole) const {
+    if (whole.bytes == 0) QUERN_RETURN_IF_ERROR(measure(request_, whole));
+    return whole.bytes + kChunkHead * chunks_of(request_.shape, whole.way.layout);
+  }
+
+  /// The parts that proposed cuts make; nothing once they take `most` bytes.
+  Result<Vector<CodedPart>> plan_all(const Vector<Cut>& cuts, std::uint64_t most) const {
+    Vector<CodedPart> parts;
+    std::uint64_t bytes = 0;
+    std::uint64_t begin = 0;
+    for (std::size_t i = 0; i <= cuts.size();) {
+      // Up to the next cut between unlike slices.
+      Vector<CodedPart> group;
+      const std::uint64_t group_begin = begin;
+      do {
+        const std::uint64_t end = i < cuts.size() ? cuts[i].slice : request_.shape[0];
+        QUERN_ASSIGN_OR_RETURN(CodedPart part, plan(begin, end - begin, true));
+        group.push_back(std::move(part));
+        begin = end;
+        ++i;
+      } while (i <= cuts.size() && !cuts[i - 1].unlike);
+      QUERN_RETURN_IF_ERROR(join(group_begin, begin, group));
+      for (CodedPart& part : group) {
+        bytes += part.bytes;
+        parts.push_back(std::move(part));
+      }
+      if (bytes >= most) return Vector<CodedPart>();
+    }
+    return parts;
+  }
+
+  ChosenParts result(Vector<CodedPart> parts) const {
+    ChosenParts chosen;
+    Vector<std::uint64_t> slices;
+    std::uint64_t kept = 0;
+    for (CodedPart& part : parts) {
+      slices.push_back(part.slices);
+      // Chunks of all parts together are kept as far as those of one array are.
+      if (part.encoding.encoded) kept += part.encoding.encoded->bytes();
+      if (!may_keep(request_, kept)) part.encoding.encoded.reset();
+      chosen.parts.push_back(std::move(part.encoding));
+    }
+    chosen.chunk_slices = fewest_chunk_slices(slices);
+    return chosen;
+  }
+
+ private:
+  Status measure(const PlanRequest& request, ChosenLayout& chosen) const {
+    QUERN_ASSIGN_OR_RETURN(chosen, encode_layout(request, chosen.way, choice_.parts, kernels_));
+    return {};
+  }
+  /// Joins neighbours that differ in scale where they are smaller as one part, from the first on, while all that is
+  /// encoded for it is no more than the slices from `begin` to `end`, which they are.
+  Status join(std::uint64_t begin, std::uint64_t end, Vector<CodedPart>& parts) const {
+    std::uint64_t left = end - begin;
+    for (std::size_t i = 0; i + 1 < parts.size();) {
+      const std::uint64_t slices = parts[i].slices + parts[i + 1].slices;
+      if (slices > left) return {};
+      left -= slices;
+      QUERN_ASSIGN_OR_RETURN(CodedPart joined, plan(begin, slices, true));
+      if (joined.bytes <= parts[i].bytes + parts[i + 1].bytes) {
+        parts[i] = std::move(joined);
+        parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      } else {
+        begin += parts[i].slices;
+        ++i;
+      }
+    }
+    return {};
+  }
+
+  static std::uint64_t chunks_of(const Shape& shape, const Layout& layout) {
+    const auto counts = make_grid(shape, layout).counts();
+    return counts[0] * counts[1] * counts[2];
+  }
+
+  const PlanRequest& request_;
+  LayoutChoice choice_;
+  const kernels::StencilKernels& kernels_;
+};
+
+std::uint64_t bytes_of(const Vector<CodedPart>& parts, std::uint64_t chunk_slices, std::uint64_t slices) {
+  std::uint64_t bytes = kChunkHead * ((slices + chunk_slices - 1) / chunk_slices);
+  for (const CodedPart& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+std::uint64_t chunk_slices_of(const Vector<CodedPart>& parts) {
+  Vector<std::uint64_t> slices;
+  for (const CodedPart& part : parts) slices.push_back(part.slices);
+  return fewest_chunk_slices(slices);
+}
+
+}  // namespace
+
+Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
+                                                const kernels::StencilKernels& kernels, ChosenLayout& whole) {
+  const bool measures = comparison_of(request, choice) != Comparison::boxes;
+  if (!measures || choice.axes || request.max_chunks != UINT64_MAX) return std::optional<ChosenParts>();
+  QUERN_ASSIGN_OR_RETURN(const Vector<Cut> cuts, propose_cuts(request));
+  if (cuts.empty()) return std::optional<ChosenParts>();
+  const Chooser chooser(request, choice, kernels);
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t most, chooser.whole_bytes(whole));
+  QUERN_ASSIGN_OR_RETURN(Vector<CodedPart> parts, chooser.plan_all(cuts, most));
+  if (parts.empty()) return std::optional<ChosenParts>();
+  if (parts.size() < 2 || bytes_of(parts, chunk_slices_of(parts), request.shape[0]) >= most)
+    return std::optional<ChosenParts>();
+  return std::optional<ChosenParts>(chooser.result(std::move(parts)));
+}
+
+Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
+                               const kernels::StencilKernels& kernels, std::span<const std::uint64_t> slices) {
+  const Chooser chooser(request, choice, kernels);
+  Vector<CodedPart> parts;
+  std::uint64_t begin = 0;
+  for (const std::uint64_t n : slices) {
+    QUERN_ASSIGN_OR_RETURN(CodedPart part, chooser.plan(begin, n, false));
+    parts.push_back(std::move(part));
+    begin += n;
+  }
+  return chooser.result(std::move(parts));
+}
+
+}  // namespace quern::codec::stencil

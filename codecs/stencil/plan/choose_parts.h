@@ -1,0 +1,32 @@
+// Whether an array is coded in parts, and in which: decided by encoding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <quern/codec.h>
+#include <quern/memory.h>
+#include <quern/status.h>
+
+#include "codecs/stencil/parts/parted_encoder.h"
+#include "codecs/stencil/plan/plan.h"
+
+namespace quern::codec::stencil {
+
+struct ChosenParts {
+  std::uint64_t chunk_slices = 1;
+  Vector<PartEncoding> parts;
+};
+
+/// The parts that take fewer bytes than the array as a whole, `whole` being how that would be encoded; nothing where
+/// none do. Each part is planned as an array by itself and encoded; what is proposed in scale alone is joined again
+/// where that is smaller. Sets what `whole` lacks of its own encoding. May throw std::bad_alloc.
+Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
+                                                const kernels::StencilKernels& kernels, ChosenLayout& whole);
+
+/// Parts of so many slices each, whatever they take.
+Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
+                               const kernels::StencilKernels& kernels, std::span<const std::uint64_t> slices);
+
+}  // namespace quern::codec::stencil
