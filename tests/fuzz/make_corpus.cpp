@@ -506,6 +506,11 @@ int main(int argc, char** argv) {
   Corpus corpus(argv[1]);
   for (const StreamCase& c : kStreams)
     if (const Status status = add_stream(corpus, c); !status.ok()) return complain(c.name, status);
+  for (const StreamCase& c :
+       {StreamCase{"f32_3d_parts", DType::f32, "9x10x23", {BoundKind::abs, 0.01}, "stencil", true, "levels"},
+        StreamCase{"i16_4d_parts", DType::i16, "9x4x6x10", {BoundKind::abs, 1}, "stencil", false, "raster"}})
+    if (const Status status = add_stream(corpus, c, builtin_codecs(), {{"parts", "1,2,3,3"}}); !status.ok())
+      return complain(c.name, status);
   for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
     for (std::size_t type = 0; type < std::size(kChunkTypes); ++type)
       for (std::uint8_t kind = 0; kind < 3; ++kind)
@@ -518,6 +523,15 @@ int main(int argc, char** argv) {
           if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
             if (const Status status = add_chunk(corpus, codec, type, 1, layout, special_every); !status.ok())
               return complain(layout, status);
+  for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
+    for (const char* layout : {"raster", "levels", "planes", "wavelet"})
+      for (const std::size_t type : {2, 6})
+        for (const std::uint8_t special_every : {std::uint8_t{0}, std::uint8_t{5}})
+          if (std::string(builtin_codecs().all()[codec]->info().name) == "stencil")
+            if (const Status status =
+                    add_chunk(corpus, codec, type, 1, layout, special_every, builtin_codecs(), {{"parts", "1,2"}});
+                !status.ok())
+              return complain("parts", status);
   if (const Status status = add_with_model(corpus); !status.ok()) return complain("model", status);
   for (std::size_t codec = 0; codec < builtin_codecs().all().size(); ++codec)
     for (const auto& [layout, bound] : {std::pair{"1d", 0.0}, {"3d:1,2:2,3,4", 0.0}, {"2d:2", 1e-9}})

@@ -161,6 +161,27 @@ void add_exceptions(std::vector<GoldenFile>& files) {
                       waves(DType::f16, {30, 31}, 0.1, 900), stencil(0.3, "raster")));
 }
 
+/// Slices of the leading axis in parts, in every layout.
+void add_parts(std::vector<GoldenFile>& files) {
+  const auto in_parts = [](double bound, const char* layout, const char* parts) {
+    return with(BoundKind::abs, bound, "stencil", {{"layout", layout}, {"parts", parts}});
+  };
+  for (const char* layout : {"raster", "levels", "planes", "wavelet"})
+    files.push_back(one("stencil_parts_" + std::string(layout),
+                        "parts of unequal slices in layout " + std::string(layout), waves(DType::f32, {7, 9, 14}, 0.1),
+                        in_parts(0.03, layout, "1,2,2,2")));
+  files.push_back(one("stencil_parts_land", "parts that are all land, that have a coast, that have none",
+                      with_land(waves(DType::f32, {6, 10, 17}, 0.1), 0x7FC00000), in_parts(0.03, "levels", "2,1,3")));
+  OwnedArray& land = files.back().streams[0].array;
+  for (std::uint64_t i = 0; i < 170; ++i) {
+    set_bits(land, 340 + i, 0x7FC00000);
+    set_bits(land, i, 0x3F000000 + (static_cast<std::uint32_t>(i) << 14));
+    set_bits(land, 170 + i, 0x3F000000 + (static_cast<std::uint32_t>(i) << 13));
+  }
+  files.push_back(one("stencil_parts_four_axes", "parts of four axes, in two chunks",
+                      waves(DType::f64, {4, 5, 3, 16}, 0.05), in_parts(0.01, "levels", "2,2")));
+}
+
 void add_bounds(std::vector<GoldenFile>& files) {
   for (const char* layout : kLayouts) {
     files.push_back(one("stencil_" + std::string(layout) + "_tight", "a tight bound in layout " + std::string(layout),
@@ -245,6 +266,7 @@ void add_stencil_files(std::vector<GoldenFile>& files) {
   add_masks(files);
   add_lattices(files);
   add_prequantized(files);
+  add_parts(files);
   add_exceptions(files);
   add_bounds(files);
   add_small(files);

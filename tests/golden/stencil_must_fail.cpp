@@ -58,6 +58,66 @@ void add_reference_cases(std::vector<MustFailCase>& cases, const Bytes& raster) 
       {0, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8});
 }
 
+/// Parameters of parts, and chunks that hold others than they name.
+void add_parts_cases(std::vector<MustFailCase>& cases, const Bytes& raster) {
+  constexpr std::uint64_t kPartsBit = 64;
+  CompressOptions options = with(BoundKind::abs, 0.25, "stencil", {{"layout", "raster:1d"}, {"parts", "1,2"}});
+  options.find_repeated = false;
+  const Bytes whole = encode_one(
+      values_of(DType::f64, {kRows, kColumns}, [](std::uint64_t i) { return static_cast<double>(i); }), options);
+  const auto add = [&](const char* name, StatusCode status, const char* why, std::uint64_t features,
+                       std::initializer_list<std::uint8_t> params) {
+    cases.push_back({name, status, why, with_header(whole, [&](Header& h) {
+                       h.must_understand = features;
+                       h.params = params;
+                     })});
+  };
+  const std::uint64_t bits = must(parse_header(std::span(whole).first(header_bytes(whole)))).must_understand;
+  add("stencil_parts_unannounced", kCorrupt, "parts without the feature bit", bits & ~kPartsBit,
+      {255, 3, 2, 1, 0, 0, 0, 2, 0, 0, 0});
+  cases.push_back({"stencil_parts_unnamed", kCorrupt, "the feature bit without parts",
+                   with_header(raster, [&](Header& h) { h.must_understand |= kPartsBit; })});
+  add("stencil_parts_level_tables", kCorrupt, "parts and level tables", bits | 1, {255, 3, 2, 1, 0, 0, 0, 2, 0, 0, 0});
+  add("stencil_parts_none", kCorrupt, "an array in no parts", bits, {255, 3, 0});
+  add("stencil_parts_many", kCorrupt, "more parts than slices", bits,
+      {255, 3, 4, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0});
+  add("stencil_parts_cut", kCorrupt, "parameters that end within a part", bits, {255, 3, 2, 1, 0, 0, 0, 2, 0});
+  add("stencil_parts_missing", kCorrupt, "a slice that no part has", bits, {255, 3, 2, 1, 0, 0, 0, 1, 0, 0, 0});
+  add("stencil_parts_overlap", kCorrupt, "a slice that two parts have", bits, {255, 3, 2, 2, 0, 0, 0, 2, 0, 0, 0});
+  add("stencil_parts_empty", kCorrupt, "a part without slices", bits, {255, 3, 3, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0});
+  add("stencil_parts_torn", kCorrupt, "a part in two chunks", bits, {255, 2, 2, 1, 0, 0, 0, 2, 0, 0, 0});
+  add("stencil_parts_order", kCorrupt, "a part in an order that does not exist", bits,
+      {255, 3, 2, 1, 0, 0, 4, 2, 0, 0, 0});
+  add("stencil_parts_axes", kCorrupt, "more axes merged than a single slice has", bits,
+      {255, 3, 2, 1, 0, 2, 0, 2, 0, 0, 0});
+  add("stencil_parts_reference", kCorrupt, "a reference without its feature bit", bits,
+      {255, 3, 2, 1, 0, 0, 0, 2, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8});
+  add("stencil_parts_grid", kCorrupt, "chunks of fewer slices than the header's", bits,
+      {255, 1, 3, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0});
+  // Two constants: of the first part and of the second.
+  const auto add_chunk = [&](const char* name, StatusCode status, const char* why, const Bytes& chunk) {
+    cases.push_back({name, status, why, with_chunk(whole, chunk)});
+  };
+  const Bytes constant(1 + sizeof(double), 1);
+  const auto chunk_of = [&](std::uint8_t first, std::uint32_t size_one, std::uint32_t size_two, std::size_t constants) {
+    Bytes bytes;
+    Writer writer(bytes);
+    writer.u8(first);
+    writer.u32(size_one);
+    writer.u32(size_two);
+    for (std::size_t i = 0; i < constants; ++i) writer.bytes(constant);
+    return bytes;
+  };
+  must(decode(with_chunk(whole, chunk_of(0, 9, 9, 2)), {}, {}, 4096));
+  add_chunk("stencil_parts_first", kCorrupt, "a chunk that begins with its second part", chunk_of(1, 9, 9, 2));
+  add_chunk("stencil_parts_first_outside", kCorrupt, "a first part that does not exist", chunk_of(2, 9, 9, 2));
+  add_chunk("stencil_parts_size_none", kCorrupt, "no bytes for elements that no mask holds", chunk_of(0, 0, 9, 1));
+  add_chunk("stencil_parts_size_short", kCorrupt, "bytes between two parts that neither has", chunk_of(0, 8, 9, 2));
+  add_chunk("stencil_parts_size_endless", StatusCode::truncated, "a part of 4 GiB", chunk_of(0, 9, 0xFFFFFFFF, 2));
+  add_chunk("stencil_parts_left_over", kCorrupt, "bytes behind the last part", chunk_of(0, 9, 9, 3));
+  add_chunk("stencil_parts_sizes_cut", kCorrupt, "a chunk that ends in the sizes of its parts", {0, 9, 0, 0, 0, 9});
+}
+
 void add_model_cases(const Make& make) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   make.add("stencil_mode", "a chunk of a mode that does not exist", kCorrupt, [](Chunk& c) { c.mode = 6; });
@@ -270,6 +330,7 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
   add_reference_cases(cases, in_raster.stream());
+  add_parts_cases(cases, in_raster.stream());
   add_model_cases(in_raster);
   add_lattice_cases(in_raster);
   add_prequantized_cases(in_raster);

@@ -62,6 +62,11 @@ void add_step_files(std::vector<GoldenFile>& files) {
       [](unsigned step) {
         return moved(DType::f32, {3, 5, 4, 16}, step, 0.02);
       });
+  CompressOptions in_parts = stencil(0.02, "raster");
+  in_parts.settings.push_back({"parts", "2,3,1"});
+  add("steps_parts", "steps in parts", in_parts, [](unsigned step) {
+    return moved(DType::f32, {6, 9, 13}, step / 2, 0.03);
+  });
   add("steps_integers", "steps of integers", stencil(2, "levels"), [](unsigned step) {
     return rough(DType::i16, {20, 26}, step, step, 300);
   });

@@ -22,6 +22,8 @@ FEATURES |= {'stencil prequantized in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}
 FEATURES |= {'stencil differences in ' + mode for mode in ('raster', 'wavelet')}
 FEATURES |= {'stencil differences exceptions', 'stencil beside mask', 'stencil alone beside a reference'}
+FEATURES |= {'stencil parts', 'stencil parts mask', 'stencil parts plain', 'stencil parts plain part beside a mask',
+             'stencil parts inner chunk masked', 'stencil parts beside a reference'}
 FEATURES |= {'stencil shape %d' % k for k in range(len(ENDS))}
 FEATURES |= {'stencil distribution of %d tokens' % t for t in (1, 2)}
 FEATURES |= {'stencil on ' + t for t in ('f16', 'bf16', 'f32', 'f64', 'i8', 'i16', 'i32', 'u8', 'u16', 'u32')}
