@@ -60,8 +60,9 @@ void rise(const Quantiles& before, Quantiles& q) {
 
 class Estimation {
  public:
-  Estimation(const Features& features, const Model& model, double calibration)
-      : f_(features), model_(model), calibration_(calibration) {
+  /// `deep`: deep features of the array; empty where networks take none.
+  Estimation(const Features& features, std::vector<double> deep, const Model& model, double calibration)
+      : f_(features), deep_(std::move(deep)), model_(model), calibration_(calibration) {
     for (int g = 0; g < kGrid; ++g) inputs_.push_back(inputs_at(f_, g));
   }
 
@@ -85,7 +86,7 @@ class Estimation {
 
   static double widening(double distance) { return distance <= 1 ? 1 : std::min(1 + 2 * (distance - 1), 8.0); }
 
-  Estimate at(const std::vector<Point>& points, const ErrorBound& bound, bool lossless) {
+  Estimate at(const CodecModel& codec, const std::vector<Point>& points, const ErrorBound& bound, bool lossless) {
     Estimate out;
     out.bound = bound;
     const double range = f_.range > 0 ? f_.range : 1;
@@ -93,7 +94,9 @@ class Estimation {
     out.absolute = lossless ? 0 : bound.kind == BoundKind::abs ? bound.value : bound.value * f_.range;
     const bool exact = lossless || f_.is_constant() || (!is_float(f_.dtype) && out.absolute < 1);
     if (exact) out.absolute = 0;
-    const double effective = effective_bound(f_, lossless ? kLosslessBound : std::max(relative, 1e-300));
+    const bool rounds = codec.power_steps && out.absolute > 0 && std::isfinite(out.absolute);
+    const double used = rounds ? power_of_two_below(out.absolute) / range : relative;
+    const double effective = effective_bound(f_, lossless ? kLosslessBound : std::max(used, 1e-300));
     const double place = std::clamp(-2 * log2_of(effective), 0.0, static_cast<double>(kGrid - 1));
     const auto low = static_cast<std::size_t>(std::min(static_cast<int>(place), kGrid - 2));
     const double part = place - static_cast<double>(low);
@@ -140,7 +143,9 @@ class Estimation {
   Point point(const CodecModel& codec, const Inputs& inputs) const {
     const double bits = 8.0 * static_cast<double>(dtype_bytes(f_.dtype));
     Point p;
-    p.raw = predict(codec, inputs);
+    Inputs all = inputs;
+    all.insert(all.end(), deep_.begin(), deep_.end());
+    p.raw = predict(codec, all);
     for (Quantiles& q : p.raw.targets) widen(q, widening(p.raw.distance));
     p.ratio = shifted(p.raw.targets[kRate], -1, base_of(inputs, rate_base(codec.codec)) - log2_of(bits));
     p.distortion = shifted(p.raw.targets[kPsnr], -1, base_of(inputs, kBasePsnr));
@@ -166,6 +171,7 @@ class Estimation {
   }
 
   const Features& f_;
+  std::vector<double> deep_;
   const Model& model_;
   double calibration_;
   double distance_ = 0;
@@ -189,15 +195,33 @@ void add_notes(const EstimateReport& report, const Features& f, const Model& mod
   }
 }
 
-Status check_options(const EstimateOptions& options, const Model& model) {
+Status check_options(const EstimateOptions& options, const Model& model, const Registry& registry) {
   for (const ErrorBound& bound : options.bounds) {
     if (bound.kind != BoundKind::rel && bound.kind != BoundKind::abs)
       return Status(StatusCode::invalid_bound, "estimates are for absolute and relative bounds");
     if (!(bound.value > 0) || !std::isfinite(bound.value))
       return Status(StatusCode::invalid_bound, "a bound must be a positive number");
   }
-  for (const std::string& name : options.codecs)
-    if (model.by_name(name) == nullptr) return Status(StatusCode::unknown_codec, "the model does not know that codec");
+  for (const std::string& name : options.codecs) {
+    if (model.by_name(name) != nullptr) continue;
+    const ArrayCodec* const codec = registry.by_name(name);
+    if (codec != nullptr && !is_estimated(*codec)) return Status(StatusCode::unsupported, kNotEstimated);
+    return Status(StatusCode::unknown_codec, "the model does not know that codec");
+  }
+  if (options.features == EstimateFeatures::deep && !model.deep)
+    return Status(StatusCode::unsupported,
+                  "the model has no deep features; train one with quern train quality --features deep --data FILE...");
+  return {};
+}
+
+Status check_codecs(const std::vector<CodecModel>& codecs, const Registry& registry) {
+  for (const CodecModel& codec : codecs) {
+    if (codec.foreign) continue;
+    const ArrayCodec* here = registry.by_name(codec.codec);
+    if (here == nullptr || here->info().version != codec.version)
+      return Status(StatusCode::unsupported_version, "the model is for version {0} of a codec that this quern has not",
+                    codec.version);
+  }
   return {};
 }
 
@@ -206,14 +230,8 @@ Status check_versions(const Model& model, const Registry& registry) {
   if (model.inputs_version != kInputsVersion || model.inputs != input_count())
     return Status(StatusCode::unsupported_version, "the model takes inputs of version {0}; this quern makes {1}",
                   model.inputs_version, kInputsVersion);
-  for (const CodecModel& codec : model.codecs) {
-    if (codec.foreign) continue;
-    const ArrayCodec* here = registry.by_name(codec.codec);
-    if (here == nullptr || here->info().version != codec.version)
-      return Status(StatusCode::unsupported_version, "the model is for version {0} of a codec that this quern has not",
-                    codec.version);
-  }
-  return {};
+  QUERN_RETURN_IF_ERROR(check_codecs(model.codecs, registry));
+  return model.deep ? check_codecs(model.deep->codecs, registry) : Status();
 }
 
 class Estimator final : public QualityEstimator {
@@ -238,7 +256,7 @@ class Estimator final : public QualityEstimator {
   Result<EstimateReport> run_checked(const Model& model, const ArrayView& array, const EstimateOptions& options,
                                      const Execution& execution) const {
     QUERN_RETURN_IF_ERROR(check_versions(model, registry_));
-    QUERN_RETURN_IF_ERROR(check_options(options, model));
+    QUERN_RETURN_IF_ERROR(check_options(options, model, registry_));
     if (array.elems() == 0)
       return Status(StatusCode::invalid_shape, "the array has no elements: there is nothing to estimate");
     return run(model, array, options, execution);
@@ -249,24 +267,32 @@ class Estimator final : public QualityEstimator {
     std::optional<ValueRange> range = options.range;
     if (!range) range = value_range(array, options.fill_bits, execution);
     QUERN_ASSIGN_OR_RETURN(const Features features, extract_features(array, range, options.fill_bits, execution));
-    Estimation estimation(features, model, options.speeds ? calibration_seconds() : 0);
+    const bool deep = model.deep && (options.features == EstimateFeatures::deep ||
+                                     (options.features == EstimateFeatures::usual && model.deep->usual));
+    std::vector<double> of_patches;
+    if (deep) of_patches = deep_features(model.deep->patches, take_patches(array, range, options.fill_bits));
+    Estimation estimation(features, std::move(of_patches), model, options.speeds ? calibration_seconds() : 0);
     EstimateReport report;
     report.range = features.range;
     report.sampled = features.sampled;
-    for (const CodecModel& codec : model.codecs) {
-      const auto& asked = options.codecs;
-      if (!asked.empty() && std::find(asked.begin(), asked.end(), codec.codec) == asked.end()) continue;
-      if (!takes(codec, array.dtype)) continue;
+    for (const CodecModel& codec : deep ? model.deep->codecs : model.codecs) {
+      if (!is_asked(options, codec) || !takes(codec, array.dtype)) continue;
       const bool lossless = !codec.foreign && registry_.by_name(codec.codec)->info().tier == CodecTier::archive;
       const std::vector<Point> points = lossless ? estimation.exact_points(codec) : estimation.points(codec);
       const std::vector<ErrorBound> exact{{BoundKind::lossless, 0.0}};
       for (const ErrorBound& bound : lossless ? exact : options.bounds) {
-        report.estimates.push_back(estimation.at(points, bound, lossless));
+        report.estimates.push_back(estimation.at(codec, points, bound, lossless));
         report.estimates.back().codec = codec.codec;
       }
     }
     add_notes(report, features, model, estimation.distance(), report.notes);
     return report;
+  }
+
+  bool is_asked(const EstimateOptions& options, const CodecModel& codec) const {
+    const auto& asked = options.codecs;
+    if (!asked.empty()) return std::find(asked.begin(), asked.end(), codec.codec) != asked.end();
+    return options.all_codecs || codec.foreign || registry_.by_name(codec.codec)->info().tier != CodecTier::named;
   }
 
   /// Of codecs that are not quern's, what their runs were of is all that is known.
@@ -280,6 +306,8 @@ class Estimator final : public QualityEstimator {
 };
 
 }  // namespace
+
+bool is_estimated(const ArrayCodec& codec) { return std::string_view(codec.info().name) != "autoencoder"; }
 
 const QualityEstimator& estimator(const Registry& registry) {
   static const Estimator made(registry);

@@ -3,7 +3,6 @@
 #include "surrogate/features.h"
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <optional>
 
@@ -160,10 +159,11 @@ std::optional<double> coarse_residual(const std::uint8_t* data, const SamplePlan
 class Extraction {
  public:
   Extraction(const ArrayView& array, const ValueRange& range, std::span<const std::uint64_t> fill_bits)
-      : array_(array), fill_bits_(fill_bits), plan_(array.shape), tasks_(std::min(kTasks, plan_.blocks)) {
-    scale_.middle = range.min / 2 + range.max / 2;
-    scale_.range = range.max - range.min;
-    if (!std::isfinite(scale_.range)) scale_.range = range.max / 2 - range.min / 2;
+      : array_(array),
+        fill_bits_(fill_bits),
+        plan_(array.shape),
+        scale_(scale_of(range)),
+        tasks_(std::min(kTasks, plan_.blocks)) {
     taps_ = fixed_taps(plan_.rank, plan_.block);
   }
 
@@ -307,8 +307,8 @@ class Extraction {
   ArrayView array_;
   std::span<const std::uint64_t> fill_bits_;
   SamplePlan plan_;
-  std::uint64_t tasks_;
   Scale scale_;
+  std::uint64_t tasks_;
   std::array<Taps, kPredictors> taps_;
 };
 

@@ -2,6 +2,7 @@
 #include "surrogate/inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace quern::surrogate {
 namespace {
@@ -154,6 +155,12 @@ double effective_bound(const Features& f, double relative_bound) {
     return (static_cast<double>(static_cast<std::uint64_t>(absolute)) + 0.5) / f.range;
   }
   return std::max(relative_bound, 0.25 * spacing(f) / f.range);
+}
+
+double power_of_two_below(double bound) {
+  int exponent = 0;
+  std::frexp(bound, &exponent);
+  return std::ldexp(0.5, exponent);
 }
 
 Inputs inputs_for(const Features& features, double relative_bound) {

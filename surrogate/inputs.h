@@ -42,6 +42,9 @@ Inputs inputs_at(const Features& features, int grid);
 /// The relative half-width of the quantizer's steps under a bound: of integers a whole number and a half, of floating
 /// point no less than a quarter of the distance of neighbouring numbers.
 double effective_bound(const Features& features, double relative_bound);
+/// The largest power of two that is no larger than a bound: what zfp makes of a tolerance. The bound is finite and above
+/// 0.
+double power_of_two_below(double bound);
 /// At any relative bound above 0: linear between the grid's points on a logarithmic scale.
 Inputs inputs_for(const Features& features, double relative_bound);
 

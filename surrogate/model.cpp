@@ -45,8 +45,9 @@ std::vector<double> gate_of(const CodecModel& model, const std::vector<double>& 
 
 }  // namespace
 
-const CodecModel* Model::by_name(const std::string& codec) const {
-  for (const CodecModel& model : codecs)
+const CodecModel* Model::by_name(const std::string& codec, bool with_deep) const {
+  if (with_deep && !deep) return nullptr;
+  for (const CodecModel& model : with_deep ? deep->codecs : codecs)
     if (model.codec == codec) return &model;
   return nullptr;
 }

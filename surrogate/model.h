@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <quern/memory.h>
 #include <quern/status.h>
+
+#include "surrogate/patches.h"
 
 namespace quern::surrogate {
 
@@ -45,6 +48,7 @@ struct CodecModel {
   std::uint16_t version = 0;       ///< of the codec whose runs it was trained on
   bool foreign = false;            ///< not one of quern's codecs: of a peer's runs
   std::uint32_t types = 0;         ///< foreign: bit `DType` is set for the element types of its runs
+  bool power_steps = false;        ///< foreign: rounds bounds down to powers of two
   std::vector<float> mean, scale;  ///< of the inputs
   std::array<Layer, 2> hidden;
   std::vector<Head> experts;  ///< at least one
@@ -53,14 +57,24 @@ struct CodecModel {
   float usual_distance = 1;  ///< 99 of 100 training inputs lie within
 };
 
+/// Networks that take deep features behind the other inputs.
+struct DeepPart {
+  PatchNetworks patches;
+  std::vector<CodecModel> codecs;
+  bool usual = false;  ///< taken unless other features are asked for
+};
+
 struct Model {
   std::uint32_t inputs_version = 0;
-  std::uint32_t inputs = 0;
+  std::uint32_t inputs = 0;                   ///< without deep features
+  bool half_weights = false;                  ///< weights are stored as binary16, which holds all of them exactly
   double least_bound = 0, largest_bound = 0;  ///< of the training, relative
   std::string record;                         ///< JSON: what it was trained on and how well it did
   std::vector<CodecModel> codecs;
+  std::optional<DeepPart> deep;
 
-  const CodecModel* by_name(const std::string& codec) const;
+  /// Null for a codec that it does not know. `with_deep`: the network that takes deep features.
+  const CodecModel* by_name(const std::string& codec, bool with_deep = false) const;
 };
 
 struct Quantiles {
@@ -72,11 +86,12 @@ struct Prediction {
   double distance = 0;  ///< of the inputs from those of the training, 1: the usual
 };
 
-/// Evaluates a network: additions and multiplications in a fixed order.
+/// Evaluates a network: additions and multiplications in a fixed order. `inputs` are as many as its layers have columns.
 Prediction predict(const CodecModel& model, std::span<const double> inputs);
 
-/// The newest version that is read. Version 1 has quern's codecs with one expert each; it is written where that is all.
-inline constexpr std::uint16_t kModelVersion = 2;
+/// The newest version that is read. Version 1 has quern's codecs with one expert each, version 2 peers and experts,
+/// version 3 weights of binary16, peers with steps of powers of two, and deep features.
+inline constexpr std::uint16_t kModelVersion = 3;
 inline constexpr std::size_t kMostExperts = 16;
 inline constexpr std::size_t kMostModelBytes = std::size_t{1} << 24;
 

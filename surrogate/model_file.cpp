@@ -3,8 +3,10 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/common/bits.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
+#include "models/network_bytes.h"
 #include "models/sha256.h"
 #include "surrogate/model.h"
 
@@ -16,6 +18,8 @@ constexpr std::uint16_t kQuality = 1;
 constexpr std::size_t kSeal = 32;
 constexpr std::uint64_t kMostInputs = 4096;
 constexpr std::uint64_t kMostCodecs = 64;
+constexpr std::uint16_t kPowerStepsOrigin = 2;
+constexpr std::uint16_t kHalfWeights = 1, kHasDeep = 2, kDeepIsUsual = 4;  // flags of version 3
 
 void put_text(Writer& out, const std::string& text) {
   out.varint(text.size());
@@ -46,54 +50,82 @@ Status take_floats(Reader& in, std::uint64_t count, std::vector<float>& out) {
   return {};
 }
 
-void put_layer(Writer& out, const Layer& layer) {
+/// What the version and the flags say of how a codec is stored.
+struct Form {
+  std::uint16_t version = 1;
+  bool half_weights = false;
+};
+
+void put_layer(Writer& out, const Layer& layer, const Form& form) {
   out.u32(layer.rows);
   out.u32(layer.columns);
-  put_floats(out, layer.weights);
+  if (form.half_weights) {
+    for (const float weight : layer.weights) out.u16(static_cast<std::uint16_t>(kernels::float_to_half(weight)));
+  } else {
+    put_floats(out, layer.weights);
+  }
   put_floats(out, layer.bias);
 }
 
 /// The oldest version that can hold the model.
 std::uint16_t version_of(const Model& model) {
+  if (model.half_weights || model.deep) return 3;
+  for (const CodecModel& codec : model.codecs)
+    if (codec.power_steps) return 3;
   for (const CodecModel& codec : model.codecs)
     if (codec.foreign || codec.experts.size() != 1) return 2;
   return 1;
 }
 
-void put_codec(Writer& out, const CodecModel& model, std::uint16_t version) {
+void put_codec(Writer& out, const CodecModel& model, const Form& form) {
   put_text(out, model.codec);
   out.u16(model.version);
-  if (version >= 2) {
-    out.u16(model.foreign ? 1 : 0);
+  if (form.version >= 2) {
+    out.u16(model.power_steps ? kPowerStepsOrigin : model.foreign ? 1 : 0);
     out.u32(model.types);
     out.varint(model.experts.size());
   }
   put_floats(out, model.mean);
   put_floats(out, model.scale);
-  for (const Layer& layer : model.hidden) put_layer(out, layer);
+  for (const Layer& layer : model.hidden) put_layer(out, layer, form);
   for (const Head& head : model.experts) {
-    put_layer(out, head.last);
-    put_layer(out, head.direct);
+    put_layer(out, head.last, form);
+    put_layer(out, head.direct, form);
   }
-  if (model.experts.size() > 1) put_layer(out, model.gate);
+  if (model.experts.size() > 1) put_layer(out, model.gate, form);
   put_floats(out, model.widening);
   put_float(out, model.usual_distance);
 }
 
-Status take_layer(Reader& in, Layer& layer) {
+Status take_halves(Reader& in, std::uint64_t count, std::vector<float>& out) {
+  if (count > in.remaining() / 2) return Status(StatusCode::truncated, "the model ends inside its weights");
+  out.resize(count);
+  for (float& value : out) {
+    QUERN_ASSIGN_OR_RETURN(const std::uint16_t bits, in.u16());
+    value = kernels::half_to_float(bits);
+    if (!std::isfinite(value)) return Status(StatusCode::corrupt, "a weight of the model is no number");
+  }
+  return {};
+}
+
+Status take_layer(Reader& in, const Form& form, Layer& layer) {
   QUERN_ASSIGN_OR_RETURN(layer.rows, in.u32());
   QUERN_ASSIGN_OR_RETURN(layer.columns, in.u32());
   if (layer.rows == 0 || layer.columns == 0 || layer.rows > kMostInputs || layer.columns > kMostInputs)
     return Status(StatusCode::corrupt, "a layer of the model has {0} rows and {1} columns", layer.rows, layer.columns);
-  QUERN_RETURN_IF_ERROR(take_floats(in, std::uint64_t{layer.rows} * layer.columns, layer.weights));
+  const std::uint64_t weights = std::uint64_t{layer.rows} * layer.columns;
+  QUERN_RETURN_IF_ERROR(form.half_weights ? take_halves(in, weights, layer.weights)
+                                          : take_floats(in, weights, layer.weights));
   return take_floats(in, layer.rows, layer.bias);
 }
 
-/// What version 2 says of a codec besides version 1; how many experts it has.
-Result<std::uint64_t> take_origin(Reader& in, CodecModel& model) {
+/// What versions from 2 on say of a codec besides version 1; how many experts it has.
+Result<std::uint64_t> take_origin(Reader& in, const Form& form, CodecModel& model) {
   QUERN_ASSIGN_OR_RETURN(const std::uint16_t origin, in.u16());
-  if (origin > 1) return Status(StatusCode::corrupt, "a codec of the model has the unknown origin {0}", origin);
-  model.foreign = origin == 1;
+  if (origin > (form.version >= 3 ? kPowerStepsOrigin : 1))
+    return Status(StatusCode::corrupt, "a codec of the model has the unknown origin {0}", origin);
+  model.foreign = origin != 0;
+  model.power_steps = origin == kPowerStepsOrigin;
   QUERN_ASSIGN_OR_RETURN(model.types, in.u32());
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t experts, in.varint(kMostExperts));
   if (experts == 0) return Status(StatusCode::corrupt, "a codec of the model has no network");
@@ -110,22 +142,22 @@ bool fits(const CodecModel& model, std::uint32_t inputs) {
   return model.experts.size() == 1 || (model.gate.rows == model.experts.size() && model.gate.columns == inputs);
 }
 
-Status take_codec(Reader& in, std::uint32_t inputs, std::uint16_t version, CodecModel& model) {
+Status take_codec(Reader& in, std::uint32_t inputs, const Form& form, CodecModel& model) {
   QUERN_ASSIGN_OR_RETURN(model.codec, take_text(in, 255));
   QUERN_ASSIGN_OR_RETURN(model.version, in.u16());
   std::uint64_t experts = 1;
-  if (version >= 2) {
-    QUERN_ASSIGN_OR_RETURN(experts, take_origin(in, model));
+  if (form.version >= 2) {
+    QUERN_ASSIGN_OR_RETURN(experts, take_origin(in, form, model));
   }
   QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.mean));
   QUERN_RETURN_IF_ERROR(take_floats(in, inputs, model.scale));
-  for (Layer& layer : model.hidden) QUERN_RETURN_IF_ERROR(take_layer(in, layer));
+  for (Layer& layer : model.hidden) QUERN_RETURN_IF_ERROR(take_layer(in, form, layer));
   model.experts.resize(experts);
   for (Head& head : model.experts) {
-    QUERN_RETURN_IF_ERROR(take_layer(in, head.last));
-    QUERN_RETURN_IF_ERROR(take_layer(in, head.direct));
+    QUERN_RETURN_IF_ERROR(take_layer(in, form, head.last));
+    QUERN_RETURN_IF_ERROR(take_layer(in, form, head.direct));
   }
-  if (experts > 1) QUERN_RETURN_IF_ERROR(take_layer(in, model.gate));
+  if (experts > 1) QUERN_RETURN_IF_ERROR(take_layer(in, form, model.gate));
   if (!fits(model, inputs)) return Status(StatusCode::corrupt, "the layers of the model do not fit together");
   for (float& value : model.widening) {
     QUERN_ASSIGN_OR_RETURN(value, take_float(in));
@@ -135,22 +167,52 @@ Status take_codec(Reader& in, std::uint32_t inputs, std::uint16_t version, Codec
   return {};
 }
 
+void put_codecs(Writer& out, const std::vector<CodecModel>& codecs, const Form& form) {
+  out.varint(codecs.size());
+  for (const CodecModel& codec : codecs) put_codec(out, codec, form);
+}
+
+Status take_codecs(Reader& in, std::uint32_t inputs, const Form& form, std::vector<CodecModel>& codecs) {
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t count, in.varint(kMostCodecs));
+  codecs.resize(count);
+  for (CodecModel& codec : codecs) QUERN_RETURN_IF_ERROR(take_codec(in, inputs, form, codec));
+  return {};
+}
+
+void put_deep(Writer& out, const DeepPart& deep, const Form& form) {
+  models::write_network(deep.patches.squares, out);
+  models::write_network(deep.patches.cubes, out);
+  put_codecs(out, deep.codecs, form);
+}
+
+Status take_deep(Reader& in, std::uint32_t inputs, const Form& form, DeepPart& deep) {
+  QUERN_ASSIGN_OR_RETURN(deep.patches.squares, models::read_network(in));
+  QUERN_ASSIGN_OR_RETURN(deep.patches.cubes, models::read_network(in));
+  if (const char* const wrong = check_patch_networks(deep.patches); wrong != nullptr)
+    return Status(StatusCode::corrupt, wrong);
+  return take_codecs(in, inputs + static_cast<std::uint32_t>(kDeepFeatures), form, deep.codecs);
+}
+
 }  // namespace
 
 Vector<std::uint8_t> write_model(const Model& model) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
   out.bytes(kMagic);
-  const std::uint16_t version = version_of(model);
-  out.u16(version);
+  const Form form{version_of(model), model.half_weights};
+  out.u16(form.version);
   out.u16(kQuality);
   out.u32(model.inputs_version);
   out.u32(model.inputs);
   out.f64(model.least_bound);
   out.f64(model.largest_bound);
   put_text(out, model.record);
-  out.varint(model.codecs.size());
-  for (const CodecModel& codec : model.codecs) put_codec(out, codec, version);
+  const bool deep_usual = model.deep && model.deep->usual;
+  if (form.version >= 3)
+    out.u16(static_cast<std::uint16_t>((form.half_weights ? kHalfWeights : 0) | (model.deep ? kHasDeep : 0) |
+                                       (deep_usual ? kDeepIsUsual : 0)));
+  put_codecs(out, model.codecs, form);
+  if (model.deep) put_deep(out, *model.deep, form);
   const models::Digest seal = models::sha256(bytes);
   out.bytes(seal);
   return bytes;
@@ -182,9 +244,20 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   QUERN_ASSIGN_OR_RETURN(model.least_bound, in.f64());
   QUERN_ASSIGN_OR_RETURN(model.largest_bound, in.f64());
   QUERN_ASSIGN_OR_RETURN(model.record, take_text(in, kMostModelBytes));
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t codecs, in.varint(kMostCodecs));
-  model.codecs.resize(codecs);
-  for (CodecModel& codec : model.codecs) QUERN_RETURN_IF_ERROR(take_codec(in, model.inputs, version, codec));
+  std::uint16_t flags = 0;
+  if (version >= 3) {
+    QUERN_ASSIGN_OR_RETURN(flags, in.u16());
+    if (flags > (kHalfWeights | kHasDeep | kDeepIsUsual) || (flags & (kHasDeep | kDeepIsUsual)) == kDeepIsUsual)
+      return Status(StatusCode::corrupt, "the model has unknown flags, {0}", flags);
+  }
+  model.half_weights = (flags & kHalfWeights) != 0;
+  const Form form{version, model.half_weights};
+  QUERN_RETURN_IF_ERROR(take_codecs(in, model.inputs, form, model.codecs));
+  if ((flags & kHasDeep) != 0) {
+    model.deep.emplace();
+    model.deep->usual = (flags & kDeepIsUsual) != 0;
+    QUERN_RETURN_IF_ERROR(take_deep(in, model.inputs, form, *model.deep));
+  }
   QUERN_RETURN_IF_ERROR(in.expect_end());
   return model;
 }

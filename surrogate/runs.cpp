@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kColumns =
     "input,sha256,dtype,shape,codec,codec_version,bound_rel,bound_abs,range,raw_bytes,stream_bytes,psnr_db,ssim,"
-    "autocorrelation,max_error,compress_seconds,decompress_seconds,calibration_seconds,status,inputs";
+    "autocorrelation,max_error,compress_seconds,decompress_seconds,calibration_seconds,status,power_steps,inputs";
 
 std::string number(double value) {
   char text[40];
@@ -83,6 +83,7 @@ std::string run_line(const Run& run) {
   for (const double value : {run.max_error, run.compress_seconds, run.decompress_seconds, run.calibration_seconds})
     add(number(value));
   add(run.status);
+  add(run.power_steps ? "1" : "0");
   std::string inputs;
   for (const double value : run.inputs) inputs += (inputs.empty() ? "" : " ") + number(value);
   add(inputs);
@@ -111,6 +112,7 @@ std::optional<Run> parse_run(std::string_view line) {
   run.decompress_seconds = fields.value<double>();
   run.calibration_seconds = fields.value<double>();
   run.status = fields.text();
+  run.power_steps = fields.value<unsigned>() != 0;
   const std::string inputs = fields.text();
   for (const char *at = inputs.data(), *end = at + inputs.size(); at != end;) {
     if (*at == ' ') ++at;

@@ -28,6 +28,7 @@ struct Run {
   double max_error = 0;
   double compress_seconds = 0, decompress_seconds = 0, calibration_seconds = 0;
   std::string status = "ok";
+  bool power_steps = false;    ///< the codec rounds bounds down to powers of two; `inputs` are for that bound
   std::vector<double> inputs;  ///< of the model, for this array and bound
 };
 

@@ -2,6 +2,7 @@
 #include "surrogate/sample_blocks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "libcompress/core/scattered_sample.h"
 #include "libcompress/pipeline/elements.h"
@@ -47,8 +48,7 @@ SamplePlan::SamplePlan(const Shape& shape) {
   const bool whole = elems <= kWhole;
   for (std::size_t a = 0; a < 3; ++a) block[a] = whole ? extents[a] : std::min(extents[a], kBlocks[rank - 1][a]);
   const std::uint64_t one = block[0] * block[1] * block[2];
-  const std::uint64_t wanted = std::clamp(elems / 20, kWhole, kMost);
-  blocks = whole ? volumes : std::max<std::uint64_t>(wanted / one, 1);
+  blocks = whole ? volumes : std::max<std::uint64_t>(kWhole / one, 1);
 }
 
 std::uint64_t SamplePlan::begin(std::uint64_t i) const {
@@ -56,6 +56,12 @@ std::uint64_t SamplePlan::begin(std::uint64_t i) const {
   std::uint64_t at = volume;
   for (std::size_t a = 0; a < 3; ++a) at = at * extents[a] + scattered_box_place(extents[a] - block[a] + 1, a, i);
   return at;
+}
+
+Scale scale_of(const ValueRange& range) {
+  Scale scale{range.min / 2 + range.max / 2, range.max - range.min};
+  if (!std::isfinite(scale.range)) scale.range = range.max / 2 - range.min / 2;
+  return scale;
 }
 
 void load_block(const ArrayView& array, const SamplePlan& plan, std::uint64_t i,

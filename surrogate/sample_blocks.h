@@ -7,17 +7,16 @@
 #include <vector>
 
 #include <quern/array.h>
+#include <quern/compress.h>
 
 namespace quern::surrogate {
 
 using Triple = std::array<std::uint64_t, 3>;
 
 /// An array as volumes of up to three axes, slowest first, and the boxes of them that are sampled. An array of at most
-/// kWhole values is sampled whole, one of more by blocks that hold about a twentieth of its values, but no fewer than
-/// kWhole and no more than kMost.
+/// kWhole values is sampled whole, one of more by blocks that hold about as many: what models were trained on.
 struct SamplePlan {
   static constexpr std::uint64_t kWhole = UINT64_C(1) << 18;
-  static constexpr std::uint64_t kMost = UINT64_C(1) << 19;
 
   explicit SamplePlan(const Shape& shape);
 
@@ -49,6 +48,9 @@ struct Scale {
   double middle = 0;
   double range = 1;
 };
+
+/// Of an array's valid values; the differences of none of them overflow.
+Scale scale_of(const ValueRange& range);
 
 /// Reads block `i`. `plan` is of the array's shape.
 void load_block(const ArrayView& array, const SamplePlan& plan, std::uint64_t i,

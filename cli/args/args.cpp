@@ -353,6 +353,9 @@ void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) 
   for (const std::string& list : raw.codec_list)
     for (std::string& name : split_list(list, "--codec"))
       if (name != "all") out.codecs.push_back(std::move(name));
+  if (!raw.features.empty() && raw.features != "deep" && raw.features != "counts")
+    fail(Exit::usage, fmt::format("--features {}: use deep or counts", raw.features));
+  if (!raw.features.empty()) out.features = raw.features == "deep" ? EstimateFeatures::deep : EstimateFeatures::counts;
   out.model = raw.model;
   out.calibration = raw.calibration;
   if (!out.model.empty() && !out.calibration.empty())

@@ -11,6 +11,7 @@
 #include <quern/codec.h>
 #include <quern/compress.h>
 #include <quern/dtype.h>
+#include <quern/estimate.h>
 #include <quern/shape.h>
 #include <quern/steps.h>
 
@@ -171,6 +172,7 @@ struct EstimateArgs {
   std::string calibration;                 ///< a file of real compressions that correct ratios; empty: none
   std::string html;                        ///< a report with pictures; empty: none
   bool force = false;
+  EstimateFeatures features = EstimateFeatures::usual;
   DataArgs data;
   RunArgs run;
 };
@@ -199,10 +201,11 @@ struct TrainArgs {
   TrainingData training;
   std::string runs;
   std::string output;
-  std::string seed, epochs, experts;
-  std::string without;  ///< a part of the network that is left out, for ablations
-  std::string rows;     ///< a file for the runs that were predicted; empty: none
-  std::string test;     ///< a model that is tested, and none is trained; empty: none
+  std::string seed, epochs, experts, hidden;
+  std::string features;  ///< counts, deep or usually-deep; empty: counts
+  std::string without;   ///< a part of the network that is left out, for ablations
+  std::string rows;      ///< a file for the runs that were predicted; empty: none
+  std::string test;      ///< a model that is tested, and none is trained; empty: none
   bool families = false;
   bool force = false;
 };

@@ -233,6 +233,9 @@ void define_estimate(CLI::App& program, RawArgs& raw) {
   add_value(verb, "--model", raw.model, "FILE", "a model that quern train quality made [the one that ships]");
   add_value(verb, "--calibration", raw.calibration, "FILE",
             "correct ratios by the compressions that quern compress --calibration recorded");
+  add_value(
+      verb, "--features", raw.features, "WHAT",
+      "deep: also what a network makes of patches of the array; counts: counts of residuals alone [as the model]");
   add_value(verb, "--html", raw.html, "FILE", "also write a report with pictures");
   verb.add_flag("-f,--force", raw.force, "replace an existing report");
   add_data(verb, raw, true);
@@ -275,12 +278,16 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "--runs", raw.runs, "FILE", "quality: the CSV file of the runs");
   train
       .add_option("--data", raw.training.data,
-                  "autoencoder: .npy files, or raw files whose names tell type and shape; repeatable")
+                  "autoencoder, deep features: .npy files, or raw files whose names tell type and shape; repeatable")
       ->type_name("FILE");
   add_value(train, "-o,--output", raw.output, "MODEL", "the new model");
   add_value(train, "--seed", raw.seed, "N", "of the first weights and of the noise [1]");
   add_value(train, "--epochs", raw.epochs, "N", "passes over the runs [500]");
   add_value(train, "--experts", raw.experts, "N", "networks that a gate weighs by what the array is like [1]");
+  add_value(train, "--hidden", raw.hidden, "N", "quality: outputs of each hidden layer [64]");
+  add_value(train, "--features", raw.features, "WHAT",
+            "quality: deep: also networks that see patches of the arrays, which --data names; usually-deep: and "
+            "estimates take them unless told otherwise [counts]");
   add_value(train, "--without", raw.without, "PART",
             "levels or hidden: leave out inputs of coarse levels, or the hidden layers, to see what they give");
   add_value(train, "--rows", raw.rows, "FILE", "also write each later run beside what was predicted, as CSV");

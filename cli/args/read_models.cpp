@@ -14,7 +14,8 @@ namespace {
 /// The trainer reads its numbers itself.
 void read_training_data(const RawArgs& raw, TrainArgs& out) {
   const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.experts.empty() ||
-                                !raw.without.empty() || !raw.rows.empty() || !raw.test.empty() || raw.families;
+                                !raw.hidden.empty() || !raw.features.empty() || !raw.without.empty() ||
+                                !raw.rows.empty() || !raw.test.empty() || raw.families;
   if (asks_for_quality)
     fail(Exit::usage, "train autoencoder: takes --data; --runs, --epochs and their like are of train quality");
   if (raw.training.data.empty()) fail(Exit::usage, "train autoencoder: name the arrays with --data FILE...");
@@ -72,7 +73,15 @@ void read_model_verb(const RawArgs& raw, ModelArgs& out) {
 void read_train(const RawArgs& raw, TrainArgs& out) {
   if (raw.what == "autoencoder") return read_training_data(raw, out);
   if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality or autoencoder", raw.what));
-  if (!raw.training.data.empty()) fail(Exit::usage, "train quality: takes --runs FILE; --data is of train autoencoder");
+  const bool deep = raw.features == "deep" || raw.features == "usually-deep";
+  if (!raw.features.empty() && !deep && raw.features != "counts")
+    fail(Exit::usage, fmt::format("--features {}: use counts, deep or usually-deep", raw.features));
+  if (!deep && !raw.training.data.empty())
+    fail(Exit::usage, "train quality: takes --runs FILE; --data is of train autoencoder, and of --features deep");
+  if (deep && raw.training.data.empty())
+    fail(Exit::usage, "--features " + raw.features + ": name the arrays of the runs with --data FILE...");
+  out.features = raw.features;
+  out.training.data = raw.training.data;
   if (raw.runs.empty()) fail(Exit::usage, "train quality: name the runs with --runs FILE");
   if (raw.output.empty() && !raw.families && raw.test.empty())
     fail(Exit::usage, "train quality: name the model with -o MODEL");
@@ -84,6 +93,11 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
     const std::uint64_t experts = parse_count(raw.experts, "--experts", 16);
     if (experts == 0) fail(Exit::usage, "--experts 0: use 1 to 16");
     out.experts = std::to_string(experts);
+  }
+  if (!raw.hidden.empty()) {
+    const std::uint64_t hidden = parse_count(raw.hidden, "--hidden", 1024);
+    if (hidden == 0) fail(Exit::usage, "--hidden 0: use 1 to 1024");
+    out.hidden = std::to_string(hidden);
   }
   if (!raw.without.empty() && raw.without != "levels" && raw.without != "hidden")
     fail(Exit::usage, fmt::format("--without {}: use levels or hidden", raw.without));

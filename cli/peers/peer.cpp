@@ -105,6 +105,9 @@ Peer parse_peer(std::string_view text) {
     refuse(std::string(text), "write name=NAME: COMPRESS ;; DECOMPRESS, or the name of a peer that quern knows");
   Peer peer;
   peer.name = std::string(text.substr(kName.size(), colon - kName.size()));
+  constexpr std::string_view kPowerSteps = " steps=2";
+  peer.power_steps = peer.name.ends_with(kPowerSteps);
+  if (peer.power_steps) peer.name.erase(peer.name.size() - kPowerSteps.size());
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
   };

@@ -18,6 +18,7 @@ struct Peer {
     CommandTemplate decompress;  ///< empty: `compress` writes the reconstruction, too
   };
   std::vector<Way> ways;
+  bool power_steps = false;  ///< it works with the largest power of two that is no larger than the bound
 };
 
 /// What placeholders stand for.
@@ -31,8 +32,8 @@ struct PeerFiles {
   std::string bound;  ///< {bound}: absolute
 };
 
-/// Reads "name=NAME: COMPRESS ;; DECOMPRESS", or "name=NAME: COMMAND" where one command does both. Commands are cut
-/// into words at blanks; '...', "..." and a backslash keep what they hold together. No shell reads them. Throws
+/// Reads "name=NAME: COMPRESS ;; DECOMPRESS", or "name=NAME: COMMAND" where one command does both. "name=NAME steps=2:"
+/// says that the peer rounds bounds down to powers of two. Commands are cut into words at blanks; '...', "..." and a backslash keep what they hold together. No shell reads them. Throws
 /// CliError (usage) for a missing placeholder, one that is not known, or a quote that is left open.
 Peer parse_peer(std::string_view text);
 

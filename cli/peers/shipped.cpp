@@ -21,6 +21,7 @@ struct Shipped {
   const char* name;
   std::vector<const char*> commands;  ///< as parse_peer takes them, without "name=NAME:"
   const char* filter;                 ///< of hdf5plugin; nullptr: none
+  bool power_steps = false;           ///< as in Peer
 };
 
 const std::vector<Shipped>& shipped() {
@@ -32,7 +33,8 @@ const std::vector<Shipped>& shipped() {
       {"zfp",
        {"zfp -{letter} -i {input} -z {stream} -{rank} {dims} -a {bound} ;;"
         " zfp -{letter} -z {stream} -o {output} -{rank} {dims} -a {bound}"},
-       "zfp"},
+       "zfp",
+       true},
       {"sperr",
        {"sperr{rank}d -c --ftype {bits} --dims {dims} --pwe {bound} --bitstream {stream} {input} ;;"
         " sperr{rank}d -d --decomp_{letter} {output} {stream}"},
@@ -94,6 +96,7 @@ Peer peer_of(const std::string& text) {
     if (text != one.name) continue;
     Peer peer;
     peer.name = one.name;
+    peer.power_steps = one.power_steps;
     for (const char* command : one.commands)
       peer.ways.push_back(parse_peer(fmt::format("name={}: {}", one.name, command)).ways.front());
     if (one.filter != nullptr)

@@ -90,6 +90,8 @@ Estimated estimate_one(const std::string& path, const std::string& dataset, cons
       options.bounds.push_back({args.absolute ? BoundKind::abs : BoundKind::rel, value});
   }
   options.codecs = args.codecs;
+  options.all_codecs = true;
+  options.features = args.features;
   options.fill_bits = input.fill_bits;
   options.model = model;
   CompressOptions valid;

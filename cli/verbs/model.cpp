@@ -37,6 +37,7 @@ void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> 
         out["codecs"][codec.codec] = codec.version;
       }
     }
+    out["deep_features"] = model.deep.has_value();
     out["record"] = record.is_discarded() ? Json(nullptr) : record;
     print_json(out);
     return;
@@ -48,6 +49,9 @@ void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> 
     text += codec.foreign ? fmt::format("  peer {}{}\n", codec.codec, experts)
                           : fmt::format("  codec {} version {}{}\n", codec.codec, codec.version, experts);
   }
+  if (model.deep)
+    text += fmt::format("  deep features: {} numbers of {} patches, {}\n", surrogate::kDeepFeatures,
+                        surrogate::kPatches, model.deep->usual ? "unless told otherwise" : "with --features deep");
   if (record.is_object()) {
     if (record.contains("runs")) text += fmt::format("  trained on {} runs", record["runs"].dump());
     if (record.contains("sha256")) text += fmt::format(" of {} arrays", record["sha256"].size());

@@ -24,6 +24,7 @@
 #include "cli/verbs/verbs.h"
 #include "models/sha256.h"
 #include "surrogate/calibrate.h"
+#include "surrogate/estimator.h"
 #include "surrogate/features.h"
 #include "surrogate/inputs.h"
 #include "surrogate/runs.h"
@@ -38,6 +39,7 @@ using surrogate::Run;
 struct UsablePeer {
   std::string name;
   Peer::Way way;
+  bool power_steps = false;
 };
 
 struct Sweep {
@@ -63,11 +65,15 @@ std::vector<UsablePeer> usable_peers(const BenchArgs& args) {
       fail(Exit::usage, fmt::format("--peer {}: that name is taken; give the peer another", peer.name));
     const bool wanted =
         args.codecs.empty() || std::find(args.codecs.begin(), args.codecs.end(), peer.name) != args.codecs.end();
-    if (wanted) out.push_back({peer.name, usable_way(peer)});
+    if (wanted) out.push_back({peer.name, usable_way(peer), peer.power_steps});
   }
-  for (const std::string& name : args.codecs)
+  for (const std::string& name : args.codecs) {
+    const ArrayCodec* const codec = builtin_codecs().by_name(name);
+    if (codec != nullptr && !surrogate::is_estimated(*codec))
+      fail(Exit::usage, fmt::format("--codec {}: {}", name, surrogate::kNotEstimated));
     if (!names.contains(name))
       fail(Exit::usage, fmt::format("--codec {}: no such codec or peer; see quern list codecs", name));
+  }
   return out;
 }
 
@@ -184,7 +190,10 @@ void sweep_peer(Sweep& sweep, const Subject& subject, const UsablePeer& peer, Pe
     Run one = run;
     one.bound_rel = bound;
     one.bound_abs = bound * run.range;
-    one.inputs = surrogate::inputs_for(subject.features, bound);
+    one.power_steps = peer.power_steps;
+    const double used =
+        peer.power_steps && one.bound_abs > 0 ? surrogate::power_of_two_below(one.bound_abs) / run.range : bound;
+    one.inputs = surrogate::inputs_for(subject.features, used);
     PeerResult result;
     if (one.bound_abs > 0) {
       one.calibration_seconds = surrogate::calibration_seconds();
@@ -231,8 +240,7 @@ void sweep_file(Sweep& sweep, const std::string& path) {
       check(surrogate::extract_features(array, valid.range, input.fill_bits, one_thread(args)), Phase::encode, path);
   const Subject subject{input, array, features, decoded};
   for (const ArrayCodec* codec : builtin_codecs().all()) {
-    // Codecs that auto never takes are estimated by nothing.
-    if (codec->info().tier == CodecTier::named) continue;
+    if (!surrogate::is_estimated(*codec)) continue;
     if (sweep.wants(codec->info().name)) sweep_bounds(sweep, subject, *codec, run);
   }
   if (sweep.peers.empty()) return;

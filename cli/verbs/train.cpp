@@ -61,9 +61,9 @@ Exit run_train(const TrainArgs& args) {
     words.emplace_back(option);
     words.push_back(value);
   };
+  if (args.autoencoder) words.emplace_back("autoencoder");
+  for (const std::string& file : args.training.data) add("--data", file);
   if (args.autoencoder) {
-    words.emplace_back("autoencoder");
-    for (const std::string& file : args.training.data) add("--data", file);
     add("--block", args.training.block);
     add("--latents", args.training.latents);
     add("--components", args.training.components);
@@ -77,6 +77,8 @@ Exit run_train(const TrainArgs& args) {
   add("--seed", args.seed);
   add("--epochs", args.epochs);
   add("--experts", args.experts);
+  add("--hidden", args.hidden);
+  add("--features", args.features);
   add("--without", args.without);
   add("--rows", args.rows);
   add("--test", args.test);

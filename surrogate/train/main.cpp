@@ -19,6 +19,7 @@
 #include "codecs/autoencoder/train/train.h"
 #include "surrogate/numbers.h"
 #include "surrogate/train/network.h"
+#include "surrogate/train/patch_networks.h"
 #include "surrogate/train/whole_file.h"
 
 namespace quern::surrogate {
@@ -30,6 +31,9 @@ struct Arguments {
   std::string test;  ///< a model that is tested in place of training; empty: none
   std::string rows;  ///< a file for each run that was predicted; empty: none
   bool families = false;
+  bool deep = false;              ///< networks with deep features beside those without
+  bool deep_usual = false;        ///< which estimates take unless told otherwise
+  std::vector<std::string> data;  ///< of deep features: files of the runs' arrays
   TrainingOptions training;
 };
 
@@ -183,28 +187,66 @@ std::string record_of(const RunsTable& table, const Arguments& args, const std::
   return out + "]}";
 }
 
-int train(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
+/// A network for each codec, tested on later steps; adds a member of the record for each to `errors`. Of `rows_file`
+/// null, tested runs are written nowhere.
+std::vector<CodecModel> train_codecs(const RunsTable& table, const TrainingOptions& options, const std::string& what,
+                                     RowsFile* rows_file, std::string& errors) {
+  std::vector<CodecModel> codecs;
+  for (const auto& [codec, rows] : by_codec(table.rows)) {
+    codecs.push_back(train_network(rows, options));
+    Errors later;
+    for (const Row* row : rows) {
+      if (row->part != Part::test) continue;
+      const Prediction p = predict(codecs.back(), row->inputs);
+      later.add(*row, p);
+      if (rows_file != nullptr) rows_file->add(*row, p);
+    }
+    std::printf("later steps, %-9s %s\n", (codec + what).c_str(), later.text().c_str());
+    std::fflush(stdout);
+    errors += (errors.empty() ? "\"" : ", \"") + codec + what + "\": \"" + later.text() + "\"";
+  }
+  return codecs;
+}
+
+/// Networks with deep features are smaller than the others, so that both fit into the library.
+TrainingOptions deep_options(TrainingOptions options) {
+  options.hidden = std::max(options.hidden * 3 / 4, 1);
+  options.experts = std::min<std::size_t>(options.experts, 2);
+  return options;
+}
+
+/// Trains networks for patches on some rows, and puts deep features behind the inputs of all.
+PatchNetworks use_deep_features(const std::vector<const Row*>& training, const ArrayPatches& patches,
+                                const TrainingOptions& options, RunsTable& table) {
+  PatchNetworks networks = train_patch_networks(training, patches, options);
+  add_deep_features(networks, patches, table.rows);
+  return networks;
+}
+
+std::vector<const Row*> pointers_to(const std::vector<Row>& rows) {
+  std::vector<const Row*> out;
+  for (const Row& row : rows) out.push_back(&row);
+  return out;
+}
+
+int train(RunsTable& table, const Arguments& args, const ArrayPatches& patches, RowsFile& rows_file) {
   Model model;
   model.inputs_version = kInputsVersion;
   model.inputs = static_cast<std::uint32_t>(input_count());
+  model.half_weights = true;
   model.least_bound = 1;
+  for (const Row& row : table.rows) {
+    if (row.run.bound_rel <= 0) continue;
+    model.least_bound = std::min(model.least_bound, row.run.bound_rel);
+    model.largest_bound = std::max(model.largest_bound, row.run.bound_rel);
+  }
   std::string errors;
-  for (const auto& [codec, rows] : by_codec(table.rows)) {
-    model.codecs.push_back(train_network(rows, args.training));
-    Errors later;
-    for (const Row* row : rows) {
-      if (row->part == Part::test) {
-        const Prediction p = predict(model.codecs.back(), row->run.inputs);
-        later.add(*row, p);
-        rows_file.add(*row, p);
-      }
-      if (row->run.bound_rel <= 0) continue;
-      model.least_bound = std::min(model.least_bound, row->run.bound_rel);
-      model.largest_bound = std::max(model.largest_bound, row->run.bound_rel);
-    }
-    std::printf("later steps, %-9s %s\n", codec.c_str(), later.text().c_str());
-    std::fflush(stdout);
-    errors += (errors.empty() ? "\"" : ", \"") + codec + "\": \"" + later.text() + "\"";
+  model.codecs = train_codecs(table, args.training, "", args.deep ? nullptr : &rows_file, errors);
+  if (args.deep) {
+    model.deep.emplace();
+    model.deep->patches = use_deep_features(pointers_to(table.rows), patches, args.training, table);
+    model.deep->codecs = train_codecs(table, deep_options(args.training), " deep", &rows_file, errors);
+    model.deep->usual = args.deep_usual;
   }
   model.record = record_of(table, args, errors);
   const Vector<std::uint8_t> bytes = write_model(model);
@@ -214,8 +256,8 @@ int train(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
   return 0;
 }
 
-/// The errors of a model on later steps.
-int test_model(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
+/// The errors of a model on later steps; with deep features where they are asked for.
+int test_model(RunsTable& table, const Arguments& args, const ArrayPatches& patches, RowsFile& rows_file) {
   std::ifstream file(args.test, std::ios::binary);
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
   const Result<Model> model = read_model(bytes);
@@ -226,13 +268,18 @@ int test_model(const RunsTable& table, const Arguments& args, RowsFile& rows_fil
                                : "takes other inputs than these runs have");
     return !file ? 2 : 3;
   }
+  if (args.deep && !model->deep) {
+    std::fprintf(stderr, "quern: %s: has no deep features; leave --features out\n", args.test.c_str());
+    return 1;
+  }
+  if (args.deep) add_deep_features(model->deep->patches, patches, table.rows);
   for (const auto& [codec, rows] : by_codec(table.rows)) {
-    const CodecModel* known = model->by_name(codec);
+    const CodecModel* known = model->by_name(codec, args.deep);
     if (known == nullptr) continue;
     Errors later;
     for (const Row* row : rows) {
       if (row->part != Part::test) continue;
-      const Prediction p = predict(*known, row->run.inputs);
+      const Prediction p = predict(*known, row->inputs);
       later.add(*row, p);
       rows_file.add(*row, p);
     }
@@ -242,7 +289,7 @@ int test_model(const RunsTable& table, const Arguments& args, RowsFile& rows_fil
 }
 
 /// Leaves each family out once, a fifth of them at a time, and tests on those. Made-up fields train in any case.
-int test_families(const RunsTable& table, const Arguments& args, RowsFile& rows_file) {
+int test_families(RunsTable& table, const Arguments& args, const ArrayPatches& patches, RowsFile& rows_file) {
   constexpr std::size_t kGroups = 5;
   std::map<std::string, std::size_t> group;
   for (const Row& row : table.rows)
@@ -254,16 +301,23 @@ int test_families(const RunsTable& table, const Arguments& args, RowsFile& rows_
   };
   std::map<std::string, Errors> all;
   std::map<std::string, std::map<std::string, Errors>> each;
+  const TrainingOptions options = args.deep ? deep_options(args.training) : args.training;
   for (std::size_t g = 0; g < std::min(kGroups, group.size()); ++g) {
+    if (args.deep) {
+      std::vector<const Row*> others;
+      for (const Row& row : table.rows)
+        if (!is_left_out(row, g)) others.push_back(&row);
+      use_deep_features(others, patches, args.training, table);
+    }
     for (const auto& [codec, rows] : by_codec(table.rows)) {
       std::vector<const Row*> others;
       for (const Row* row : rows)
         if (!is_left_out(*row, g) && row->part != Part::test) others.push_back(row);
       if (others.empty()) continue;
-      const CodecModel model = train_network(others, args.training);
+      const CodecModel model = train_network(others, options);
       for (const Row* row : rows) {
         if (!is_left_out(*row, g)) continue;
-        const Prediction p = predict(model, row->run.inputs);
+        const Prediction p = predict(model, row->inputs);
         each[row->family][codec].add(*row, p);
         all[codec].add(*row, p);
         rows_file.add(*row, p);
@@ -305,6 +359,18 @@ int run(int argc, char** argv) {
         return 1;
       }
       (part == "levels" ? args.training.without_levels : args.training.without_hidden) = true;
+    } else if (word == "--hidden" && has_value) {
+      args.training.hidden = std::clamp(std::atoi(argv[++i]), 1, 1024);
+    } else if (word == "--features" && has_value) {
+      const std::string features = argv[++i];
+      if (features != "counts" && features != "deep" && features != "usually-deep") {
+        std::fprintf(stderr, "quern: --features %s: use counts, deep or usually-deep\n", features.c_str());
+        return 1;
+      }
+      args.deep = features != "counts";
+      args.deep_usual = features == "usually-deep";
+    } else if (word == "--data" && has_value) {
+      args.data.emplace_back(argv[++i]);
     } else if (word == "--test" && has_value) {
       args.test = argv[++i];
     } else if (word == "--rows" && has_value) {
@@ -326,10 +392,15 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "quern: %s\n", problem.c_str());
     return 1;
   }
+  ArrayPatches patches;
+  if (args.deep && !read_patches(args.data, table, patches, problem)) {
+    std::fprintf(stderr, "quern: %s\n", problem.c_str());
+    return 1;
+  }
   RowsFile rows(args.rows);
-  const int result = !args.test.empty() ? test_model(table, args, rows)
-                     : args.families    ? test_families(table, args, rows)
-                                        : train(table, args, rows);
+  const int result = !args.test.empty() ? test_model(table, args, patches, rows)
+                     : args.families    ? test_families(table, args, patches, rows)
+                                        : train(table, args, patches, rows);
   return result == 0 && !rows.save() ? 2 : result;
 }
 

@@ -6,13 +6,13 @@
 
 #include <torch/torch.h>
 
+#include "kernels/common/bits.h"
+#include "surrogate/train/scales.h"
+
 namespace quern::surrogate {
 namespace {
 
-constexpr int kHidden = 64;
-constexpr double kPi = 3.14159265358979323846;
-/// A unit of each target in the loss.
-constexpr std::array<double, kTargets> kUnits{0.3, 3, 1, 0.2, 0.2, 0.5, 0.5};
+constexpr float kMostHalf = 65504;  // the largest of binary16
 
 constexpr int kOutputs = 3 * static_cast<int>(kTargets);
 
@@ -22,14 +22,14 @@ struct Network : torch::nn::Module {
   bool hidden;
 
   Network(int inputs, const TrainingOptions& options)
-      : first(register_module("first", torch::nn::Linear(inputs, kHidden))),
-        second(register_module("second", torch::nn::Linear(kHidden, kHidden))),
+      : first(register_module("first", torch::nn::Linear(inputs, options.hidden))),
+        second(register_module("second", torch::nn::Linear(options.hidden, options.hidden))),
         gate(nullptr),
         hidden(!options.without_hidden) {
     torch::NoGradGuard guard;
     for (std::size_t e = 0; e < options.experts; ++e) {
       const std::string number = e == 0 ? "" : std::to_string(e);
-      last.push_back(register_module("last" + number, torch::nn::Linear(kHidden, kOutputs)));
+      last.push_back(register_module("last" + number, torch::nn::Linear(options.hidden, kOutputs)));
       direct.push_back(register_module("direct" + number, torch::nn::Linear(inputs, kOutputs)));
       last.back()->weight.mul_(0.3);
       direct.back()->weight.mul_(0.1);
@@ -65,18 +65,12 @@ struct Batch {
 
 Batch batch_of(const std::vector<const Row*>& rows, const CodecModel& model) {
   const auto n = static_cast<std::int64_t>(rows.size());
-  const auto inputs = static_cast<std::int64_t>(model.mean.size());
-  Batch out{torch::zeros({n, inputs}), torch::zeros({n, static_cast<std::int64_t>(kTargets)}),
+  Batch out{scaled_inputs(rows, {model.mean, model.scale}), torch::zeros({n, static_cast<std::int64_t>(kTargets)}),
             torch::zeros({n, static_cast<std::int64_t>(kTargets)})};
-  auto x = out.inputs.accessor<float, 2>();
   auto y = out.targets.accessor<float, 2>();
   auto k = out.known.accessor<float, 2>();
   for (std::int64_t i = 0; i < n; ++i) {
     const Row& row = *rows[static_cast<std::size_t>(i)];
-    for (std::int64_t j = 0; j < inputs; ++j) {
-      const auto c = static_cast<std::size_t>(j);
-      x[i][j] = std::clamp((static_cast<float>(row.run.inputs[c]) - model.mean[c]) * model.scale[c], -4.0F, 4.0F);
-    }
     for (std::size_t t = 0; t < kTargets; ++t) {
       y[i][static_cast<std::int64_t>(t)] = static_cast<float>(row.targets[t] / kUnits[t]);
       k[i][static_cast<std::int64_t>(t)] = row.known[t] ? 1.0F : 0.0F;
@@ -100,20 +94,11 @@ torch::Tensor loss_of(const torch::Tensor& out, const Batch& batch) {
 }
 
 void set_scales(const std::vector<const Row*>& rows, bool without_levels, CodecModel& model) {
-  const std::size_t inputs = rows.front()->run.inputs.size();
-  model.mean.assign(inputs, 0);
-  model.scale.assign(inputs, 0);
-  for (std::size_t i = 0; i < inputs; ++i) {
-    double sum = 0;
-    double squares = 0;
-    for (const Row* row : rows) sum += row->run.inputs[i];
-    const double mean = sum / static_cast<double>(rows.size());
-    for (const Row* row : rows) squares += (row->run.inputs[i] - mean) * (row->run.inputs[i] - mean);
-    const double deviation = std::sqrt(squares / static_cast<double>(rows.size()));
-    model.mean[i] = static_cast<float>(mean);
-    const bool used = !(without_levels && is_of_levels(i));
-    model.scale[i] = used && deviation > 1e-4 ? static_cast<float>(1 / deviation) : 0.0F;
-  }
+  const std::size_t deep = rows.front()->run.inputs.size();  // what follows is of patches
+  const auto is_used = [&](std::size_t input) { return !without_levels || input >= deep || !is_of_levels(input); };
+  const Scales scales = scales_of(rows, is_used);
+  model.mean = scales.mean;
+  model.scale = scales.scale;
 }
 
 enum class Outputs { none, targets };
@@ -132,6 +117,9 @@ Layer layer_of(const torch::nn::Linear& linear, Outputs outputs) {
     layer.bias[r] *= unit;
     for (std::size_t c = 0; c < layer.columns; ++c) layer.weights[r * layer.columns + c] *= unit;
   }
+  // Models store binary16: what the intervals are widened for is what will be used.
+  for (float& weight : layer.weights)
+    weight = kernels::half_to_float(kernels::float_to_half(std::clamp(weight, -kMostHalf, kMostHalf)));
   return layer;
 }
 
@@ -141,7 +129,7 @@ void widen(const std::vector<const Row*>& rows, CodecModel& model) {
     std::vector<double> outside;
     for (const Row* row : rows) {
       if (!row->known[t]) continue;
-      const Quantiles q = predict(model, row->run.inputs).targets[t];
+      const Quantiles q = predict(model, row->inputs).targets[t];
       outside.push_back(std::max(q.low - row->targets[t], row->targets[t] - q.high));
     }
     if (outside.size() < 10) continue;
@@ -155,7 +143,7 @@ void widen(const std::vector<const Row*>& rows, CodecModel& model) {
 void set_usual_distance(const std::vector<const Row*>& rows, CodecModel& model) {
   model.usual_distance = 1;
   std::vector<double> distances;
-  for (const Row* row : rows) distances.push_back(predict(model, row->run.inputs).distance);
+  for (const Row* row : rows) distances.push_back(predict(model, row->inputs).distance);
   std::sort(distances.begin(), distances.end());
   model.usual_distance = static_cast<float>(std::max(distances[distances.size() * 99 / 100], 0.1));
 }
@@ -169,8 +157,7 @@ void fit(const std::vector<const Row*>& rows, const TrainingOptions& options, Co
   constexpr double kStep = 4e-3;
   torch::optim::AdamW optimizer(network.parameters(), torch::optim::AdamWOptions(kStep).weight_decay(0.05));
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
-    const double step = kStep * (0.02 + 0.49 * (1 + std::cos(kPi * epoch / options.epochs)));
-    for (auto& group : optimizer.param_groups()) static_cast<torch::optim::AdamWOptions&>(group.options()).lr(step);
+    set_step(optimizer, kStep, epoch, options.epochs);
     optimizer.zero_grad();
     Batch noisy = batch;
     noisy.inputs = batch.inputs + 0.05 * torch::randn_like(batch.inputs);
@@ -199,6 +186,7 @@ CodecModel train_network(const std::vector<const Row*>& rows, const TrainingOpti
   model.codec = rows.front()->run.codec;
   model.version = static_cast<std::uint16_t>(rows.front()->run.codec_version);
   model.foreign = rows.front()->run.codec_version == kForeignVersion;
+  model.power_steps = model.foreign && rows.front()->run.power_steps;
   for (const Row* row : rows)
     if (model.foreign) model.types |= std::uint32_t{1} << static_cast<unsigned>(row->dtype);
   torch::set_num_threads(1);

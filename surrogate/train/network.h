@@ -12,6 +12,8 @@ struct TrainingOptions {
   int epochs = 500;
   std::uint64_t seed = 1;
   std::size_t experts = 1;
+  int hidden = 64;         ///< outputs of each hidden layer
+  int patch_epochs = 300;  ///< of the networks that look at patches
   /// For ablations: inputs of coarse levels do not count; hidden layers give nothing, the direct path alone is left.
   bool without_levels = false, without_hidden = false;
 };

@@ -99,6 +99,7 @@ bool read_runs(const std::string& path, RunsTable& table, std::string& problem) 
       continue;
     }
     row.run = std::move(*run);
+    row.inputs = row.run.inputs;
     name_parts(row);
     if (set_targets(row)) {
       table.rows.push_back(std::move(row));

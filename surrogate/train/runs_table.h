@@ -24,6 +24,7 @@ struct Row {
   long step = 0;
   DType dtype = DType::f32;
   Part part = Part::train;
+  std::vector<double> inputs;  ///< of its network: those of the run, and deep features where they are used
   std::array<double, kTargets> targets{};
   std::array<bool, kTargets> known{};
 };

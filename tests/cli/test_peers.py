@@ -67,6 +67,7 @@ class Peers(CliTest):
             self.assertLessEqual(float(row["max_error"]), float(row["bound_abs"]))
             self.assertGreater(float(row["psnr_db"]), 40)
         self.assertEqual([f for f in self.files() if f.startswith("quern-peer")], [])
+        self.assertEqual({r["power_steps"] for r in self.runs()}, {"0"})
         # Nothing is made again.
         before = self.runs()
         self.assertEqual(self.sweep("--codec", "works,lorenzo").returncode, 0)
@@ -114,6 +115,10 @@ class Peers(CliTest):
         self.refused(1, "nosuch was not found", *base, "--peer", "name=x: nosuch {input} {stream} {output} {bound}")
         self.refused(1, "{bound} is missing", *base, "--peer", "name=x: cp {input} {stream} {output}")
         self.refused(1, "no such codec or peer", *base, "--codec", "stencli")
+        self.refused(1, "is not estimated", *base, "--codec", "autoencoder")
+        self.refused(1, "is not estimated", "estimate", "--codec", "autoencoder", self.field)
+        self.refused(1, "use deep or counts", "estimate", "--features", "shallow", self.field)
+        self.refused(1, "name the arrays", "train", "quality", "--runs", self.csv, "--features", "deep", "-o", self.csv)
         for words in (["--effort", "4"], ["--goal", "speed"], ["--set", "layout=raster"]):
             self.refused(1, "estimates are of the default effort", *base, *words)
         self.refused(1, "goes with --sweep", "bench", "--peer", self.template("works"), self.field)
@@ -150,6 +155,16 @@ class Peers(CliTest):
         true = [r for r in self.runs() if r["codec"] == "works" and float(r["bound_rel"]) == 1e-2][-1]
         ratio = int(true["raw_bytes"]) / int(true["stream_bytes"])
         self.assertLess(abs(by_codec["works"]["ratio"] / ratio - 1), 0.5)
+        # Deep features: of a model that has none, and of one that has.
+        deep = ["estimate", "--features", "deep", "--at", "1e-2", "--json", self.field, "--model"]
+        self.refused(1, "no deep features", *deep, model)
+        self.refused(1, "in none of the files", "train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"),
+                     "--features", "deep", "--data", self.field)
+        self.ok("train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"), "--epochs", 20, "--hidden", 8,
+                "--features", "deep", "--data", *[self.path(f) for f in self.files() if f.endswith(".f32")])
+        self.assertTrue(self.json(self.ok("model", "info", self.path("d.qmodel"), "--json"))["deep_features"])
+        found = self.json(self.ok(*deep, self.path("d.qmodel")))
+        self.assertEqual({e["codec"] for e in found["estimates"]}, {"works", "lorenzo"})
         # Of types that no run was of nothing is said.
         ints = self.write("b_40x50.i32", bytes(8000))
         found = self.json(self.ok("estimate", "--model", model, "--json", ints))

@@ -1,12 +1,14 @@
 // The answers: ordered, monotone, honest about what is not known.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include <quern/estimate.h>
 
 #include "surrogate/model.h"
 #include "tests/unit_surrogate/fields.h"
+#include "tests/unit_surrogate/patch_models.h"
 
 namespace quern {
 namespace {
@@ -158,6 +160,101 @@ TEST(Estimator, PeersOfAModel_StandBesideTheCodecs) {
   ASSERT_TRUE(other.ok()) << other.status().text();
   ASSERT_EQ(other->estimates.size(), 1U);
   EXPECT_EQ(other->estimates[0].codec, "stencil");
+}
+
+TEST(Estimator, PeersWithStepsOfPowersOfTwo_AreTheSameBetweenThem) {
+  surrogate::Model model = surrogate::read_model(surrogate::builtin_model()).value();
+  model.codecs = {*model.by_name("stencil")};
+  model.codecs.front().codec = "theirs";
+  model.codecs.front().version = 0;
+  model.codecs.front().foreign = true;
+  model.codecs.front().types = 1U << static_cast<unsigned>(DType::f32);
+  const std::vector<float> values = waves(20, 64, 64, 0.02);
+  const auto ratios = [&](bool power_steps) {
+    model.codecs.front().power_steps = power_steps;
+    const auto bytes = surrogate::write_model(model);
+    EstimateOptions options;
+    for (const double bound : {0x1p-7, 0x1.8p-7, 0x1.fp-7, 0x1p-6}) options.bounds.push_back({BoundKind::abs, bound});
+    options.model = bytes;
+    std::vector<double> out;
+    const auto found = builtin_estimator().estimate(view(values, "20x64x64"), options, Execution{});
+    EXPECT_TRUE(found.ok()) << found.status().text();
+    if (found.ok())
+      for (const Estimate& e : found->estimates) out.push_back(e.ratio.value);
+    return out;
+  };
+  const std::vector<double> rounded = ratios(true);
+  const std::vector<double> plain = ratios(false);
+  ASSERT_EQ(rounded.size(), 4U);
+  ASSERT_EQ(plain.size(), 4U);
+  EXPECT_EQ(rounded[0], plain[0]);
+  EXPECT_EQ(rounded[1], plain[0]);
+  EXPECT_EQ(rounded[2], plain[0]);
+  EXPECT_EQ(rounded[3], plain[3]);
+  EXPECT_GT(plain[1], plain[0]);
+}
+
+TEST(Estimator, DeepFeatures_AreForModelsThatHaveThem) {
+  const std::vector<float> values = waves(24, 60, 60, 0.02);
+  const ArrayView array = view(values, "24x60x60");
+  surrogate::Model model = surrogate::read_model(surrogate::builtin_model()).value();
+  const auto estimate = [&](EstimateFeatures features) {
+    const auto bytes = surrogate::write_model(model);
+    EstimateOptions options;
+    options.bounds = {{BoundKind::rel, 1e-3}};
+    options.model = bytes;
+    options.features = features;
+    options.speeds = false;
+    return builtin_estimator().estimate(array, options, Execution{});
+  };
+  model.deep.reset();
+  EXPECT_EQ(estimate(EstimateFeatures::deep).status().code(), StatusCode::unsupported);
+  const auto plain = estimate(EstimateFeatures::usual);
+  ASSERT_TRUE(plain.ok());
+  // Networks for which deep features count nothing say the same as those without, up to the order of sums; networks
+  // whose answer is one of the deep features alone do not.
+  model.deep = test::idle_deep_part(model);
+  const auto idle = estimate(EstimateFeatures::deep);
+  ASSERT_TRUE(idle.ok()) << idle.status().text();
+  ASSERT_EQ(idle->estimates.size(), plain->estimates.size());
+  for (std::size_t i = 0; i < plain->estimates.size(); ++i)
+    EXPECT_NEAR(idle->estimates[i].ratio.value / plain->estimates[i].ratio.value, 1, 2e-3);
+  for (surrogate::CodecModel& codec : model.deep->codecs)
+    for (surrogate::Head& head : codec.experts) head.last.bias[0] += 1;  // a bit more a value is twice the size
+  const auto deep = estimate(EstimateFeatures::deep);
+  const auto usual = estimate(EstimateFeatures::usual);
+  model.deep->usual = true;
+  const auto usually_deep = estimate(EstimateFeatures::usual);
+  const auto counts = estimate(EstimateFeatures::counts);
+  ASSERT_TRUE(deep.ok() && usual.ok() && usually_deep.ok() && counts.ok());
+  EXPECT_EQ(usual->estimates.front().ratio.value, plain->estimates.front().ratio.value);
+  EXPECT_EQ(counts->estimates.front().ratio.value, plain->estimates.front().ratio.value);
+  EXPECT_LT(deep->estimates.front().ratio.value, 0.7 * plain->estimates.front().ratio.value);
+  EXPECT_EQ(usually_deep->estimates.front().ratio.value, deep->estimates.front().ratio.value);
+}
+
+TEST(Estimator, CodecsThatAutoNeverTakes_AreNamedOrAskedForAll) {
+  const std::vector<float> values = waves(1, 100, 100, 0.1);
+  EstimateOptions options;
+  options.bounds = {{BoundKind::rel, 1e-3}};
+  const auto codecs = [&] {
+    std::vector<std::string> out;
+    const auto found = builtin_estimator().estimate(view(values, "100x100"), options, Execution{});
+    EXPECT_TRUE(found.ok()) << found.status().text();
+    if (found.ok())
+      for (const Estimate& e : found->estimates) out.push_back(e.codec);
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  EXPECT_EQ(codecs(), (std::vector<std::string>{"lorenzo", "lossless", "stencil"}));
+  options.all_codecs = true;
+  EXPECT_EQ(codecs(), (std::vector<std::string>{"interp", "lorenzo", "lossless", "stencil"}));
+  options.all_codecs = false;
+  options.codecs = {"interp"};
+  EXPECT_EQ(codecs(), std::vector<std::string>{"interp"});
+  options.codecs = {"autoencoder"};
+  EXPECT_EQ(builtin_estimator().estimate(view(values, "100x100"), options, Execution{}).status().code(),
+            StatusCode::unsupported);
 }
 
 TEST(Estimator, WhatCannotBeMeant_IsRefused) {

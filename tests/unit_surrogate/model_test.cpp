@@ -3,10 +3,13 @@
 
 #include <quern/codec.h>
 
+#include "kernels/common/bits.h"
 #include "models/sha256.h"
+#include "surrogate/estimator.h"
 #include "surrogate/inputs.h"
 #include "surrogate/model.h"
 #include "surrogate/runs.h"
+#include "tests/unit_surrogate/patch_models.h"
 
 namespace quern::surrogate {
 namespace {
@@ -33,7 +36,7 @@ TEST(Model, ThatShips_IsForTheCodecsOfThisBuild) {
   EXPECT_EQ(model->inputs_version, kInputsVersion);
   EXPECT_EQ(model->inputs, input_count());
   for (const ArrayCodec* codec : builtin_codecs().all()) {
-    if (codec->info().tier == CodecTier::named) continue;  // auto never takes it
+    if (!is_estimated(*codec)) continue;
     const CodecModel* known = model->by_name(codec->info().name);
     ASSERT_NE(known, nullptr) << codec->info().name;
     EXPECT_EQ(known->version, codec->info().version)
@@ -51,6 +54,8 @@ TEST(Model, WrittenAgain_HasTheSameBytes) {
 /// The model that ships with the first expert of each codec alone: what version 1 holds.
 Model with_one_expert() {
   Model model = read_model(builtin_model()).value();
+  model.half_weights = false;
+  model.deep.reset();
   for (CodecModel& codec : model.codecs) {
     codec.experts.resize(1);
     codec.gate = {};
@@ -121,6 +126,78 @@ TEST(Model, OfVersion2_CutOrTurned_IsRefused) {
   EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
 }
 
+/// What version 3 holds: weights of binary16, a peer with steps of powers of two, deep features.
+Model with_deep_features() {
+  Model model = with_a_peer();
+  model.half_weights = true;
+  const auto round = [](Layer& layer) {
+    for (float& w : layer.weights) w = kernels::half_to_float(kernels::float_to_half(w));
+  };
+  for (CodecModel& codec : model.codecs) {
+    for (Layer& layer : codec.hidden) round(layer);
+    for (Head& head : codec.experts) {
+      round(head.last);
+      round(head.direct);
+    }
+  }
+  model.codecs.back().power_steps = true;
+  model.deep = test::idle_deep_part(model);
+  return model;
+}
+
+TEST(Model, OfVersion3_ComesBack) {
+  const Model model = with_deep_features();
+  const auto bytes = write_model(model);
+  EXPECT_EQ(bytes[8], 3);
+  EXPECT_LT(bytes.size(), 2 * write_model(with_a_peer()).size());
+  const auto back = read_model(bytes);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_TRUE(back->codecs.back().power_steps);
+  EXPECT_FALSE(back->codecs.front().power_steps);
+  ASSERT_TRUE(back->deep.has_value());
+  EXPECT_FALSE(back->deep->usual);
+  EXPECT_EQ(back->codecs.front().hidden[0].weights, model.codecs.front().hidden[0].weights);
+  const auto again = write_model(*back);
+  EXPECT_TRUE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+}
+
+TEST(Model, OfVersion3_CutOrTurned_IsRefused) {
+  const auto whole = write_model(with_deep_features());
+  for (std::size_t size = 0; size < whole.size(); size += 1 + size / 7)
+    EXPECT_FALSE(read_model(std::span(whole).first(size)).ok()) << size;
+  // The networks of the other form of patches.
+  Model model = with_deep_features();
+  std::swap(model.deep->patches.squares, model.deep->patches.cubes);
+  EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+  // Networks that take no deep features.
+  model = with_deep_features();
+  model.deep->codecs = model.codecs;
+  EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+}
+
+/// Bytes that were changed, under a seal that fits: what a hostile file would do.
+std::vector<std::uint8_t> sealed(std::vector<std::uint8_t> bytes) {
+  const models::Digest seal = models::sha256(std::span(bytes).first(bytes.size() - 32));
+  std::copy(seal.begin(), seal.end(), bytes.end() - 32);
+  return bytes;
+}
+
+TEST(Model, OfVersion3_WithUnknownFlagsOrWeights_IsRefused) {
+  Model model = with_deep_features();
+  model.record.clear();
+  const auto made = write_model(model);
+  // Magic, version, kind, two counts, two bounds, an empty record.
+  const std::size_t flags = 8 + 2 + 2 + 4 + 4 + 8 + 8 + 1;
+  ASSERT_EQ(made[flags], 3);
+  std::vector<std::uint8_t> bytes(made.begin(), made.end());
+  for (const std::uint8_t wrong : {4, 8, 0x83}) {
+    bytes[flags] = wrong;
+    EXPECT_EQ(read_model(sealed(bytes)).status().code(), StatusCode::corrupt) << int{wrong};
+  }
+  model.codecs.front().hidden[0].weights[0] = 1e6F;  // infinity in binary16
+  EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+}
+
 TEST(Model, CutAnywhere_IsRefused) {
   const std::vector<std::uint8_t> whole = shipped();
   for (std::size_t size = 0; size < whole.size(); size += 1 + size / 7)
@@ -166,12 +243,14 @@ TEST(Runs, ALine_ComesBackAsItWas) {
   run.bound_rel = 1e-3;
   run.stream_bytes = 77;
   run.ssim = 0.25;
+  run.power_steps = true;
   run.inputs = {1.5, -2, 0};
   const auto back = parse_run(run_line(run));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(back->input, "a_b_c.f32");
   EXPECT_EQ(back->inputs, run.inputs);
   EXPECT_EQ(back->ssim, run.ssim);
+  EXPECT_TRUE(back->power_steps);
   EXPECT_FALSE(back->psnr_db.has_value());
   EXPECT_EQ(back->stream_bytes, 77U);
 }

@@ -10,7 +10,7 @@
 
 #include "kernels/network/cpu/evaluate.h"
 
-#include "models/quantize_rows.h"
+#include "surrogate/train/torch_layers.h"
 
 namespace quern::codec::autoencoder::train {
 namespace {
@@ -18,6 +18,8 @@ namespace {
 using kernels::LayerKind;
 using kernels::Network;
 using kernels::NetworkLayer;
+using surrogate::convolve_replicated;
+using surrogate::quantize_layer;
 
 constexpr unsigned kUnitBits = 12;
 constexpr double kValueUnit = 1 << kUnitBits;
@@ -66,11 +68,7 @@ struct Refinement : torch::nn::Module {
         .reshape({x.size(0), -1});
   }
   torch::Tensor convolve(const torch::Tensor& x, std::size_t n, bool whole) const {
-    const auto pad = [&](std::size_t a) { return width[a] / 2; };
-    const torch::Tensor padded = torch::nn::functional::pad(
-        x, torch::nn::functional::PadFuncOptions({pad(2), pad(2), pad(1), pad(1), pad(0), pad(0)})
-               .mode(torch::kReplicate));
-    return torch::conv3d(padded, rounded(weights[n], whole), biases[n]);
+    return convolve_replicated(x, rounded(weights[n], whole), biases[n], {1, 1, 1});
   }
   /// Also tells the largest magnitudes inside, for their units.
   torch::Tensor forward(const torch::Tensor& x, bool whole, std::array<double, 2>* largest = nullptr) {
@@ -116,25 +114,12 @@ torch::Tensor sliced_wasserstein(const torch::Tensor& latents) {
   return (sorted(latents) - sorted(torch::randn_like(latents))).pow(2).mean();
 }
 
-std::vector<double> doubles_of(const torch::Tensor& t) {
-  const torch::Tensor flat = t.detach().to(torch::kDouble).contiguous().reshape({-1});
-  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
-}
-
-void quantize(const torch::Tensor& weights, const torch::Tensor& bias, double in_unit, double out_unit,
-              unsigned in_bits, NetworkLayer& layer) {
-  const std::vector<double> w = doubles_of(weights);
-  const std::vector<double> b = doubles_of(bias);
-  if (!models::quantize_rows({w, b, in_unit, out_unit, in_bits}, layer))
-    throw std::runtime_error("the trained weights do not fit the engine; train again with another --seed");
-}
-
 void add_dense(Network& network, const torch::Tensor& weights, double in_unit, double out_unit, unsigned in_bits,
                const kernels::TensorShape& out) {
   NetworkLayer layer;
   layer.kind = LayerKind::dense;
   layer.out = out;
-  quantize(weights, torch::zeros({weights.size(0)}), in_unit, out_unit, in_bits, layer);
+  quantize_layer(weights, torch::zeros({weights.size(0)}), {in_unit, out_unit, in_bits}, layer);
   network.layers.push_back(std::move(layer));
 }
 
@@ -158,7 +143,7 @@ void add_refinement(Network& network, const Refinement& refinement, const std::a
     // Half of the room is left for larger numbers than the training saw.
     const double out_unit = n < 2 ? std::exp2(std::floor(std::log2(4096 / std::max(largest[n], 1e-3)))) : kValueUnit;
     // Torch has channels before places, the engine places before channels.
-    quantize(refinement.weights[n].permute({0, 2, 3, 4, 1}), refinement.biases[n], unit, out_unit, bits, layer);
+    quantize_layer(refinement.weights[n].permute({0, 2, 3, 4, 1}), refinement.biases[n], {unit, out_unit, bits}, layer);
     network.layers.push_back(std::move(layer));
     unit = out_unit;
     bits = kInnerBits;

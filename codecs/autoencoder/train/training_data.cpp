@@ -5,21 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include <quern/io.h>
-
 #include "codecs/autoencoder/blocks.h"
-#include "libcompress/io/library/library_files.h"
-#include "models/sha256.h"
-
-namespace quern::io {
-
-// The trainer reads arrays as they lie in files; others are converted by quern.
-const LibraryFiles* library_files(std::string& why) {
-  why = "training reads .npy files and raw files whose names tell type and shape (NAME_10x20.f32)";
-  return nullptr;
-}
-
-}  // namespace quern::io
+#include "surrogate/train/stored_array.h"
 
 namespace quern::codec::autoencoder::train {
 namespace {
@@ -62,22 +49,14 @@ bool find_range(TrainingArray& array, std::string& problem) {
 }
 
 bool read_array(const std::string& path, TrainingArray& array, std::string& problem) {
-  const auto kind = io::input_kind(path, problem);
-  if (!kind.ok()) return false;
-  const auto reader = io::open_reader(path, *kind, {}, problem);
-  if (!reader.ok()) return false;
-  const io::ArrayMeta& meta = (*reader)->meta();
-  std::vector<std::uint8_t> bytes(meta.shape.elems() * dtype_bytes(meta.dtype));
-  const auto got = (*reader)->read(bytes);
-  if (!got.ok() || *got != bytes.size()) {
-    problem = path + ": cannot be read whole";
-    return false;
-  }
+  surrogate::StoredArray stored;
+  if (!surrogate::read_stored_array(path, stored, problem)) return false;
+  const io::ArrayMeta& meta = stored.meta;
   array.path = path;
-  array.sha256 = models::hex(models::sha256(bytes));
+  array.sha256 = stored.sha256;
   array.extents = merged_extents(meta.shape);
   array.values.resize(meta.shape.elems());
-  if (!widen_any(meta.dtype, bytes, array.values)) {
+  if (!widen_any(meta.dtype, stored.bytes, array.values)) {
     problem = path + ": training takes f32, f64 and integers of up to 32 bits";
     return false;
   }

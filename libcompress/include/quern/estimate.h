@@ -37,9 +37,18 @@ struct Estimate {
   bool wide = false;  ///< the model knows nothing like it: bounds outside its training, or an array unlike all others
 };
 
+/// What networks are given of an array.
+enum class EstimateFeatures : std::uint8_t {
+  usual,   ///< what the model is meant for
+  counts,  ///< counts of residuals alone
+  deep,    ///< and what a network makes of patches; fails with unsupported where the model has no networks for it
+};
+
 struct EstimateOptions {
-  std::vector<ErrorBound> bounds;       ///< of kinds rel and abs
-  std::vector<std::string> codecs;      ///< empty: all that the model knows
+  std::vector<ErrorBound> bounds;   ///< of kinds rel and abs
+  std::vector<std::string> codecs;  ///< empty: all that the model knows and the codec `auto` takes, and peers
+  bool all_codecs = false;          ///< where `codecs` is empty: those that `auto` never takes, too
+  EstimateFeatures features = EstimateFeatures::usual;
   Vector<std::uint64_t> fill_bits;      ///< declared fill values, as in CompressOptions
   std::optional<ValueRange> range;      ///< of valid values, when known; else measured: one pass over the array
   std::span<const std::uint8_t> model;  ///< bytes of a model file; empty: the one that ships

@@ -29,6 +29,7 @@ Result<Forecast> Forecast::of(const Trials& trials, const ValueRange& range) {
   options.fill_bits = trials.options().fill_bits;
   options.range = range;
   options.speeds = false;
+  options.all_codecs = trials.options().codec != "auto" && !trials.options().codec.empty();
   Execution execution;
   execution.runner = &trials.runner();
   auto report = estimator->estimate(trials.array(), options, execution);
