@@ -28,15 +28,18 @@ import sys
 import numpy as np
 
 TYPES = {"f32": "<f4", "f64": "<f8", "f16": "<f2", "i16": "<i2", "i32": "<i4", "u8": "u1"}
-PREDICTING = {"sz3", "stencil", "lorenzo"}
+PREDICTING = {"sz3", "stencil", "lorenzo", "interp"}
 METHODS = ("surrogate", "closed", "tao", "jin", "box")
-OWN = {"lorenzo", "stencil", "lossless"}
-#: As scripts/train_surrogate.sh trains; and, with an eighth of its epochs, what parts are worth.
+OWN = {"lorenzo", "stencil", "lossless", "interp"}
+#: As scripts/train_surrogate.sh trains; and, with an eighth of its epochs, what parts are worth. Networks with deep
+#: features are smaller than those without; beside them stand some of the same size.
 FULL = ["--epochs", "2000", "--experts", "4"]
 SHORT = ["--epochs", "250", "--experts", "4"]
 ABLATIONS = {"all parts, 250 epochs": SHORT, "one expert": ["--epochs", "250"],
              "without inputs of levels": [*SHORT, "--without", "levels"],
-             "without hidden layers": [*SHORT, "--without", "hidden"]}
+             "without hidden layers": [*SHORT, "--without", "hidden"],
+             "small: two experts, hidden layers of 48": ["--epochs", "250", "--experts", "2", "--hidden", "48"],
+             "small, with deep features": ["--epochs", "250", "--experts", "2", "--hidden", "64", "--features", "deep"]}
 
 
 def load(path):
@@ -164,6 +167,8 @@ def train(args, name, words):
     rows = os.path.join(args.work, name.replace(" ", "_") + ".csv")
     if not os.path.exists(rows):
         model = [] if "--families" in words else ["-f", "-o", os.path.join(args.work, name.replace(" ", "_") + ".qmodel")]
+        if "deep" in words:
+            model += ["--data", *(os.path.join(args.fields, file) for file in sorted(os.listdir(args.fields)))]
         subprocess.run([args.quern, "train", "quality", "--runs", args.runs, "--rows", rows + ".part", *model, *words],
                        check=True, stdout=subprocess.DEVNULL)
         os.rename(rows + ".part", rows)
