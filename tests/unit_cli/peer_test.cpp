@@ -30,6 +30,14 @@ TEST(Peer, TwoCommands_AreCutIntoWords) {
   EXPECT_EQ(peer.ways[0].decompress, (Words{"sz3", "-z", "{stream}", "-o", "{output}"}));
 }
 
+TEST(Peer, StepsOfPowersOfTwo_AreSaidBehindTheName) {
+  const Peer peer = parse_peer("name=fixed steps=2: tool {input} {stream} {output} {bound}");
+  EXPECT_EQ(peer.name, "fixed");
+  EXPECT_TRUE(peer.power_steps);
+  EXPECT_FALSE(parse_peer("name=free: tool {input} {stream} {output} {bound}").power_steps);
+  expect_refused("name=fixed steps=3: tool {input} {stream} {output} {bound}", "a name has");
+}
+
 TEST(Peer, Quotes_KeepWordsTogether) {
   const Peer peer = parse_peer(R"(name=x: 'my tool' "a b" c\ d '' {input}{stream}{output} --e={bound})");
   EXPECT_EQ(peer.ways[0].compress, (Words{"my tool", "a b", "c d", "", "{input}{stream}{output}", "--e={bound}"}));
