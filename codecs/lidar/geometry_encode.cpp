@@ -46,7 +46,7 @@ Vector<std::uint8_t> residuals_of(const GeometryTask& task, const Place& place) 
 struct OctreeCoding {
   Prediction prediction;
   CodedGeometry coded;
-  ExpectedSites expected;
+  PredictedSites predicted;
   BlockList list;
   Vector<Site> sites;
   Vector<std::uint32_t> counts;
@@ -61,12 +61,12 @@ void choose_sites(const GeometryTask& task, OctreeCoding& coding) {
   request.reach = task.whole_units ? kFine : task.reach;
   request.each_point = counted(task);
   request.slices = task.slices;
-  coding.expected = expected_sites(coding.prediction, coding.coded.lattice);
-  request.expected = coding.expected.sites;
+  coding.predicted = predicted_sites(coding.prediction, coding.coded.lattice);
+  request.expected = coding.predicted.expected.sites;
   request.keep_expected = !task.few_points;
   coding.list = make_blocks(task.points, request);
   const Vector<Block>& blocks = coding.list.blocks;
-  coding.coded.predicted = !coding.expected.sites.empty() && blocks.size() <= kMostExpectingBlocks;
+  coding.coded.predicted = !coding.predicted.expected.sites.empty() && blocks.size() <= kMostExpectingBlocks;
   coding.coded.block_parts.resize(blocks.size());
   for (const Block& block : blocks) {
     append_sites(block, coding.coded.lattice.centred, coding.sites);
@@ -79,9 +79,9 @@ void code_part(const GeometryTask& task, OctreeCoding& coding, std::size_t i) {
   if (i > 0) {
     const Block& block = coding.list.blocks[i - 1];
     const bool centred = coding.coded.lattice.centred;
-    ExpectedCubes cubes;
-    if (coding.coded.predicted) cubes = expected_cubes(coding.expected, block.origin, block.depth, centred);
-    coding.coded.block_parts[i - 1] = encode_block(block, {coding.coded.lattice, task.scale.per_metre}, cubes);
+    BlockPrediction own;
+    if (coding.coded.predicted) own = block_prediction(coding.predicted, block.origin, block.depth, centred);
+    coding.coded.block_parts[i - 1] = encode_block(block, {coding.coded.lattice, task.scale.per_metre}, own);
   } else if (counted(task) && !task.points.empty()) {
     coding.coded.order = encode_order(coding.sites, coding.counts, coding.list.site_of_point);
   }

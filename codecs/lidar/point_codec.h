@@ -68,10 +68,11 @@ struct Cloud {
 };
 
 /// A place in units, within +-kMostPredictedUnits, where a point of the scan is expected: by earlier scans of the same
-/// place, say. A wrong prediction costs bytes, never accuracy.
+/// place, say; or, with weight 0, where something is known to stand, whether the sensor sees it or not. A prediction of
+/// points of weight 0 alone is none. A wrong prediction costs bytes, never accuracy.
 struct PredictedPoint {
   std::array<std::int64_t, 3> at{};
-  std::uint8_t weight = 1;  ///< 1 to kMostPredictedWeight: the more, the surer
+  std::uint8_t weight = 1;  ///< 0: known; 1 to kMostPredictedWeight: expected, the more, the surer
 
   bool operator==(const PredictedPoint&) const = default;
 };

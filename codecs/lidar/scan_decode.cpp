@@ -23,7 +23,9 @@ struct Sites {
 
 Status check_prediction(const ScanHeader& header, Prediction prediction) {
   if (!header.predicted) return {};
-  if (is_prediction(prediction) && prediction_check(prediction, header.weighed) == header.prediction_check) return {};
+  if (is_prediction(prediction) && knows_more(prediction) == header.knowing &&
+      prediction_check(prediction, header.weighed) == header.prediction_check)
+    return {};
   return Status(StatusCode::invalid_argument, "a scan was coded with another prediction than the {0} points given",
                 static_cast<std::int64_t>(prediction.size()));
 }
@@ -35,17 +37,17 @@ Result<Sites> decode_sites(const ScanHeader& header, PartReader& parts, Predicti
     bytes.push_back(part);
   }
   const Surroundings surroundings{header.lattice, header.scale.per_metre};
-  ExpectedSites expected;
-  if (header.predicted) expected = expected_sites(prediction, header.lattice);
+  PredictedSites predicted;
+  if (header.predicted) predicted = predicted_sites(prediction, header.lattice);
   Vector<Block> blocks(header.blocks.size());
   QUERN_RETURN_IF_ERROR(run_tasks(runner, blocks.size(), [&](std::size_t i) {
     blocks[i].origin = header.blocks[i].origin;
     blocks[i].depth = header.blocks[i].depth;
-    ExpectedCubes cubes;
-    if (header.predicted) cubes = expected_cubes(expected, blocks[i].origin, blocks[i].depth, header.lattice.centred);
-    if (!header.weighed) cubes.weights.clear();
+    BlockPrediction own;
+    if (header.predicted) own = block_prediction(predicted, blocks[i].origin, blocks[i].depth, header.lattice.centred);
+    if (!header.weighed) own.expected.weights.clear();
     return decode_block(bytes[i], surroundings, header.blocks[i].cubes, header.counted(), header.blocks[i].points,
-                        blocks[i], cubes);
+                        blocks[i], own);
   }));
   Sites result;
   for (const Block& block : blocks) {

@@ -198,6 +198,7 @@ class ScanEncoder {
     header_.rays = coded.rays;
     header_.predicted = coded.predicted;
     header_.weighed = coded.predicted;
+    header_.knowing = coded.predicted && knows_more(prediction_);
     header_.whole_units = exact_.has_value();
     header_.verbatim = fine_.verbatim.size();
     header_.points = header_.verbatim + coded.points;

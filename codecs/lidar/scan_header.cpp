@@ -52,9 +52,9 @@ Status read_block(Reader& in, const ScanHeader& header, BlockEntry& block) {
 
 Status read_kind(Reader& in, ScanHeader& header) {
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t version, in.u8());
-  if (version != kScanVersion && version != kWeighedScanVersion)
+  if (version < kScanVersion || version > kKnowingScanVersion)
     return Status(StatusCode::unsupported_version, "this scan has version {0}; known are 1 to {1}", version,
-                  kWeighedScanVersion);
+                  kKnowingScanVersion);
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t kind, in.u8());
   const unsigned mode = kind & 3;
   const unsigned type = kind >> kTypeShift & 3;
@@ -65,7 +65,8 @@ Status read_kind(Reader& in, ScanHeader& header) {
   header.rays = (kind & kRaysFlag) != 0;
   header.whole_units = (kind & kWholeUnitsFlag) != 0;
   header.predicted = (kind & kPredictedFlag) != 0;
-  header.weighed = version == kWeighedScanVersion;
+  header.weighed = version >= kWeighedScanVersion;
+  header.knowing = version == kKnowingScanVersion;
   if (header.weighed && !header.predicted)
     return Status(StatusCode::corrupt, "a scan of version {0} has no prediction", version);
   return {};
@@ -149,7 +150,7 @@ PartEntry entry_of(std::span<const std::uint8_t> part) {
 Vector<std::uint8_t> serialize_scan_header(const ScanHeader& header) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
-  out.u8(header.weighed ? kWeighedScanVersion : kScanVersion);
+  out.u8(header.knowing ? kKnowingScanVersion : header.weighed ? kWeighedScanVersion : kScanVersion);
   out.u8(static_cast<std::uint8_t>(
       static_cast<unsigned>(header.mode) | static_cast<unsigned>(header.scale.type) << kTypeShift |
       (header.lattice.centred ? kCentredFlag : 0) | (header.rays ? kRaysFlag : 0) |

@@ -19,6 +19,7 @@ namespace quern::codec::lidar {
 /// Of scans without a prediction, and of predicted ones that former builds wrote; of those with weights.
 inline constexpr std::uint8_t kScanVersion = 1;
 inline constexpr std::uint8_t kWeighedScanVersion = 2;
+inline constexpr std::uint8_t kKnowingScanVersion = 3;
 inline constexpr std::uint64_t kMostBlocks = UINT64_C(1) << 24;
 
 /// Bytes of a part, and the low half of their checksum64.
@@ -47,6 +48,7 @@ struct ScanHeader {
   bool rays = false;         ///< by tool R, in the part `order`; without blocks
   bool predicted = false;    ///< blocks are coded with a prediction, whose check follows the numbers
   bool weighed = false;      ///< and with the weights of its points: version 2
+  bool knowing = false;      ///< and with points of weight 0, too: version 3
   bool whole_units = false;  ///< mode `exact`: residuals are of units, else of bit patterns
   std::uint32_t max_error = 0;
   std::uint32_t achieved_error = 0;

@@ -86,7 +86,11 @@ Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index,
   if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
   const std::uint64_t key = index - description.key_distance;
   QUERN_RETURN_IF_ERROR(read_key(key));
-  ScanPredictor predictor(rays_, *description.pose);
+  ScanPredictor predictor(rays_, *description.pose, description.known);
+  for (const std::uint64_t distance : description.references) {
+    QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
+    predictor.add(*frame);
+  }
   if (description.reach) {
     if (!epoch_) return Status(StatusCode::corrupt, "a frame's key frame names no epoch of a history");
     const Status added =
@@ -94,10 +98,6 @@ Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index,
                           : tiles_->add_tiles(*epoch_, *description.reach, *description.pose, predictor);
     misses_history_ = !added.ok();
     QUERN_RETURN_IF_ERROR(added);
-  }
-  for (const std::uint64_t distance : description.references) {
-    QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
-    predictor.add(*frame);
   }
   std::erase_if(seen_, [&](const auto& one) { return one.first + kMostReferenceDistance < index; });
   return predictor.seen();

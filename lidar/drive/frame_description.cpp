@@ -13,12 +13,14 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kPosedVersion = 2;
 constexpr std::uint8_t kHistoryVersion = 3;
+constexpr std::uint8_t kKnowingVersion = 4;
 constexpr std::uint8_t kHasTime = 1;
 constexpr std::uint8_t kHasPose = 2;
 constexpr std::uint8_t kHasRays = 4;
 constexpr std::uint8_t kHasReferences = 8;
 constexpr std::uint8_t kHasEpoch = 16;
 constexpr std::uint8_t kHasReach = 32;
+constexpr std::uint8_t kHasKnown = 64;
 constexpr std::size_t kMostColumns = 64;
 constexpr std::size_t kMaxColumnNameBytes = 255;
 
@@ -96,14 +98,17 @@ Status read_columns(Reader& reader, FrameDescription& out) {
 }
 
 std::uint8_t flags_of(const FrameDescription& description) {
-  return static_cast<std::uint8_t>((description.time_stamp ? kHasTime : 0) | (description.pose ? kHasPose : 0) |
-                                   (description.rays ? kHasRays : 0) |
-                                   (description.references.empty() ? 0 : kHasReferences) |
-                                   (description.epoch ? kHasEpoch : 0) | (description.reach ? kHasReach : 0));
+  return static_cast<std::uint8_t>(
+      (description.time_stamp ? kHasTime : 0) | (description.pose ? kHasPose : 0) | (description.rays ? kHasRays : 0) |
+      (description.references.empty() ? 0 : kHasReferences) | (description.epoch ? kHasEpoch : 0) |
+      (description.reach ? kHasReach : 0) | (description.known ? kHasKnown : 0));
 }
 
 std::uint8_t version_of(std::uint8_t flags) {
-  return flags >= kHasEpoch ? kHistoryVersion : flags > kHasTime ? kPosedVersion : kVersion;
+  return flags >= kHasKnown   ? kKnowingVersion
+         : flags >= kHasEpoch ? kHistoryVersion
+         : flags > kHasTime   ? kPosedVersion
+                              : kVersion;
 }
 
 /// What versions 2 and 3 add.
@@ -181,7 +186,9 @@ Status read_prediction(Reader& reader, std::uint8_t flags, FrameDescription& out
   if ((flags & kHasEpoch) != 0) {
     QUERN_ASSIGN_OR_RETURN(out.epoch, read_hash(reader));
   }
-  if ((flags & (kHasReferences | kHasReach)) == 0) return {};
+  out.known = (flags & kHasKnown) != 0;
+  if ((flags & (kHasReferences | kHasReach)) == 0)
+    return out.known ? corrupt("a frame that is not predicted has known points") : Status();
   if (!out.pose) return corrupt("a frame is predicted without a pose");
   QUERN_ASSIGN_OR_RETURN(out.key_distance, reader.varint(kMostKeyDistance));
   if ((flags & kHasReach) != 0) {
@@ -250,10 +257,10 @@ Result<FrameDescription> read_description(std::span<const std::uint8_t> bytes) {
   Reader reader(bytes);
   FrameDescription out;
   QUERN_ASSIGN_OR_RETURN(const auto version, reader.u8());
-  if (version < kVersion || version > kHistoryVersion)
+  if (version < kVersion || version > kKnowingVersion)
     return Status(StatusCode::unsupported_version, "the description of a frame has version {0}", version);
   QUERN_ASSIGN_OR_RETURN(const auto flags, reader.u8());
-  if (flags >= 2 * kHasReach || version != version_of(flags))
+  if (flags >= 2 * kHasKnown || version != version_of(flags))
     return corrupt("the description of a frame has unknown flags");
   QUERN_ASSIGN_OR_RETURN(const auto kind, reader.u8());
   if (kind > static_cast<std::uint8_t>(CodedKind::projected))

@@ -62,6 +62,9 @@ struct FrameDescription {
   std::uint64_t key_distance = 0;
   Vector<std::uint64_t> references;
 
+  /// The prediction has known points beside expected ones. Of predicted frames alone.
+  bool known = false;
+
   bool is_predicted() const { return !references.empty() || reach.has_value(); }
 };
 

@@ -35,7 +35,7 @@ Result<CodedFrame> PosedFrames::encode(const PointCloud& cloud, const FrameOptio
 Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
                                                 TaskRunner& runner) {
   if (!rays_) return encode_frame(cloud, options, runner);
-  ScanPredictor predictor(*rays_, pose);
+  ScanPredictor predictor(*rays_, pose, true);
   for (const SeenFrame& frame : last_) predictor.add(frame);
   const auto by_frames = predictor.seen();
   Vector<codec::lidar::PredictedPoint> by_both;
@@ -56,6 +56,7 @@ Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const F
     best->description.reach = history_.reach;
   }
   if (!best->prediction.empty()) {
+    best->description.known = true;
     best->description.key_distance = since_key_;
     for (std::size_t i = 0; i < last_.size(); ++i) best->description.references.push_back(i + 1);
   }

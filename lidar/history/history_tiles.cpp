@@ -43,8 +43,8 @@ Result<Vector<const EpochTile*>> HistoryTiles::fitting_tiles(const Epoch& epoch,
   auto tiles = tiles_around(epoch, pose, reach);
   std::uint64_t cells = 0;
   for (const EpochTile* const tile : tiles) cells += tile->cells();
-  // A cell is read as a number and becomes a point.
-  if (cells > most_bytes_ / (sizeof(Cell) + sizeof(UnitPoint)))
+  // A cell is read as a number and becomes a point, and perhaps a known one.
+  if (cells > most_bytes_ / (sizeof(Cell) + sizeof(UnitPoint) + sizeof(codec::lidar::PredictedPoint)))
     return storage::fail(report_, StatusCode::memory_limit,
                          storage::join({history_.root(), ": the tiles around a frame have ", storage::decimal(cells),
                                         " cells, which is more than memory allows"}));
@@ -58,7 +58,7 @@ Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, con
   QUERN_ASSIGN_OR_RETURN(const auto tiles, fitting_tiles(*epoch, reach, pose));
   for (const EpochTile* const tile : tiles) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const points, points_of(root, *epoch, *tile));
-    predictor.add(*points);
+    predictor.add_cells(*points, epoch->cell_units);
   }
   return {};
 }

@@ -24,8 +24,34 @@ Vector<UnitPoint> unit_points(std::span<const std::uint32_t> words) {
 
 void ScanPredictor::add(const SeenFrame& frame) {
   const Move move(frame.pose, pose_);
-  for (const UnitPoint& point : frame.points)
+  for (const UnitPoint& point : frame.points) {
+    const auto moved = move(point);
+    if (!moved) continue;
+    cast_.add(*moved);
+    if (knows_) known_.push_back({*moved, 0});
+  }
+}
+
+void ScanPredictor::add_cells(const SeenFrame& tile, std::uint32_t cell_units) {
+  const Move move(tile.pose, pose_);
+  const std::int64_t side = known_side(cell_units);
+  UnitPoint last{-1, -1, -1};
+  for (const UnitPoint& point : tile.points) {
     if (const auto moved = move(point)) cast_.add(*moved);
+    if (!knows_) continue;
+    // Keys rise, so the cells of a cube follow each other.
+    const UnitPoint cube{point[0] / side, point[1] / side, point[2] / side};
+    if (cube == last) continue;
+    last = cube;
+    const auto centre = move({cube[0] * side + side / 2, cube[1] * side + side / 2, cube[2] * side + side / 2});
+    if (centre) known_.push_back({*centre, 0});
+  }
+}
+
+Vector<codec::lidar::PredictedPoint> ScanPredictor::seen() const {
+  auto points = cast_.seen();
+  points.insert(points.end(), known_.begin(), known_.end());
+  return points;
 }
 
 }  // namespace quern::lidar

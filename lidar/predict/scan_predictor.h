@@ -23,17 +23,29 @@ Vector<UnitPoint> unit_points(std::span<const std::uint32_t> words);
 /// Predicts the scan of a sensor at a pose.
 class ScanPredictor {
  public:
-  /// `rays` outlives the predictor. May throw std::bad_alloc.
-  ScanPredictor(const SensorRays& rays, const Pose& pose) : pose_(pose), cast_(rays) {}
+  /// `rays` outlives the predictor. With `knows` the prediction has known points, too. May throw std::bad_alloc.
+  ScanPredictor(const SensorRays& rays, const Pose& pose, bool knows) : pose_(pose), knows_(knows), cast_(rays) {}
 
-  /// O(points). The order of frames does not matter.
+  /// O(points); each is a known point. May throw std::bad_alloc.
   void add(const SeenFrame& frame);
-  /// May throw std::bad_alloc.
-  Vector<codec::lidar::PredictedPoint> seen() const { return cast_.seen(); }
+  /// Centres of the cells of a tile, in the order of keys; of those in a cube of side known_side() one is known.
+  void add_cells(const SeenFrame& tile, std::uint32_t cell_units);
+  /// What rays meet, ring after ring, and behind it the known points, as they were added. The order of frames and tiles
+  /// matters to the latter alone. May throw std::bad_alloc.
+  Vector<codec::lidar::PredictedPoint> seen() const;
 
  private:
   Pose pose_;
+  bool knows_;
   RayCast cast_;
+  Vector<codec::lidar::PredictedPoint> known_;
 };
+
+/// The least side above or at 8 cm that is that of a cell times a power of two.
+constexpr std::int64_t known_side(std::uint32_t cell_units) {
+  std::int64_t side = cell_units;
+  while (side < 800) side *= 2;
+  return side;
+}
 
 }  // namespace quern::lidar

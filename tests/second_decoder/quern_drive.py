@@ -34,9 +34,9 @@ def read_text(cursor, limit):
 def read_description(data):
     cursor = Cursor(data, 0, len(data))
     version = cursor.unsigned(1)
-    require(version in (1, 2, 3), 'another version')
+    require(version in (1, 2, 3, 4), 'another version')
     flags, kind, form = cursor.unsigned(1), cursor.unsigned(1), cursor.unsigned(1)
-    require(flags < 64 and version == 1 + (flags > 1) + (flags > 15) and kind < 5 and form < 8,
+    require(flags < 128 and version == 1 + (flags > 1) + (flags > 15) + (flags > 63) and kind < 5 and form < 8,
             'unknown flags, kind or format')
     frame = {'kind': kind, 'name': read_text(cursor, 200)}
     name = frame['name']
@@ -66,7 +66,9 @@ def read_description(data):
     frame['key'] = cursor.varint(64) if flags & 40 else 0
     frame['reach'] = cursor.varint(8) if flags & 32 else None
     frame['references'] = quern_predict.read_references(cursor, frame['key']) if flags & 8 else []
+    frame['known'] = bool(flags & 64)
     require(frame['pose'] or not is_predicted(frame), 'a prediction without a pose')
+    require(is_predicted(frame) or not frame['known'], 'known points without a prediction')
     require(cursor.done(), 'bytes after the description')
     return frame
 
@@ -91,16 +93,17 @@ def prediction_of(frames, frame, history):
     first = frames[key] if frame['key'] else frame
     require(first['rays'], 'a key frame without rays')
     before = []
-    if frame['reach'] is not None:
-        require(first['epoch'] and history, 'a key frame without an epoch, or no history')
-        before += history.tiles_around(first['epoch'], frame['pose'], frame['reach'])
     for distance in frame['references']:
         index = len(frames) - distance
         other = frames[index]
         require(other['pose'] and other['kind'] in (F32, PROJECTED), 'a reference without a pose')
         require(not is_predicted(other) or index - other['key'] == key, 'a reference of another key frame')
-        before.append((other['pose'], quern_predict.unit_points(other['words'])))
-    return quern_predict.predict(first['rays'], frame['pose'], before)
+        points = quern_predict.unit_points(other['words'])
+        before.append((other['pose'], points, points))
+    if frame['reach'] is not None:
+        require(first['epoch'] and history, 'a key frame without an epoch, or no history')
+        before += history.tiles_around(first['epoch'], frame['pose'], frame['reach'])
+    return quern_predict.predict(first['rays'], frame['pose'], before, frame['known'])
 
 
 def decode_frame(description, scan, frames, history):

@@ -10,6 +10,10 @@ MAGIC = {name: bytes.fromhex('9b51%s0d0a1a0a' % code)
          for name, code in (('history', '4843'), ('epoch', '4845'), ('segment', '4853'), ('end', '485a'))}
 
 
+def morton(cube):
+    return sum((cube[axis] >> n & 1) << 3 * n + 2 - axis for n in range(21) for axis in range(3))
+
+
 def read_hash(cursor):
     return '%016x%016x' % (cursor.unsigned(8), cursor.unsigned(8))
 
@@ -87,12 +91,12 @@ class History:
             self.parts.update(read_index(path.read_bytes()))
 
     def tiles_around(self, root, pose, reach):
-        """Pairs of a pose and points, as a frame that predicts has them."""
+        """Of each tile a pose, points, and known points, as a frame that predicts has them."""
         require(root in self.epochs, 'an epoch that is not there')
         tiles = read_epoch(self.epochs[root].read_bytes(), self.side)
         middle = [t // TILE for t in pose[1]]
         for key in itertools.product(*(range(m - reach, m + reach + 1) for m in middle)):
-            points, seen = [], set()
+            points, seen, cubes = [], set(), set()
             for name, count in tiles.get(key, ()):
                 require(name in self.parts, 'a part that is not there')
                 cells = read_cells(self.parts[name], self.side)
@@ -100,4 +104,9 @@ class History:
                 require(seen.isdisjoint(map(tuple, cells)), 'a cell in two parts of a tile')
                 seen.update(map(tuple, cells))
                 points += [[at * self.side + self.side // 2 for at in cell] for cell in cells]
-            yield ((2**20, 0, 0, 0), [at * TILE for at in key]), points
+            side = self.side
+            while side < 800:
+                side *= 2
+            cubes.update(tuple(at // side for at in point) for point in points)
+            known = [[at * side + side // 2 for at in cube] for cube in sorted(cubes, key=morton)]
+            yield ((2**20, 0, 0, 0), [at * TILE for at in key]), points, known

@@ -75,21 +75,22 @@ def child_at(node, child):
 
 # Prediction: places where points are expected.
 
-def expected_sites(prediction, header):
-    """Sites and their weights."""
-    s, sites = header['spacing'], {}
+def predicted_sites(prediction, header):
+    """Expected sites and their weights, and known sites and how many points they have."""
+    s, expected, known = header['spacing'], {}, {}
     for *point, points_weight in prediction:
+        sites = expected if points_weight else known
         site = tuple((2 * a + s) // (2 * s) for a in point)
         if header['centred']:
             pair = [tuple(2 * ((2 * a + 2 * s) // (4 * s)) for a in point),
                     tuple(2 * (2 * a // (4 * s)) + 1 for a in point)]
             site = min(pair, key=lambda one: sum((a - i * s)**2 for a, i in zip(point, one)))
-        sites[site] = min(sites.get(site, 0) + points_weight, 255)
-    return sites
+        sites[site] = min(sites.get(site, 0) + max(points_weight, 1), 255)
+    return expected, known
 
 
-def expected_cubes(sites, header, block):
-    """Cubes of the block: their expected halves, and the weights of both, or nothing where they do not count."""
+def cubes_of(sites, header, block):
+    """Cubes of the block that hold sites: which halves, and the weights of both."""
     cubes, weights = {}, {}
     for site, site_weight in sites.items():
         at = tuple(a - o for a, o in zip(site, block['origin']))
@@ -98,7 +99,14 @@ def expected_cubes(sites, header, block):
             half = at[0] & 1 if header['centred'] else 0
             cubes[cube] = cubes.get(cube, 0) | 1 << half
             weights.setdefault(cube, [0, 0])[half] = site_weight
-    return cubes, weights if header['version'] == 2 else None
+    return cubes, weights
+
+
+def block_prediction(sites, header, block):
+    """Expected cubes and their halves; the weights of both, or nothing where they do not count; and those of known
+    cubes."""
+    cubes, weights = cubes_of(sites[0], header, block)
+    return cubes, weights if header['version'] > 1 else None, cubes_of(sites[1], header, block)[1]
 
 
 def expected_contexts(seen, node, at, child, path, view, known):
@@ -128,6 +136,27 @@ def weighed_contexts(seen, weights, node, at, child, path, view, known):
             hashed(path + (every << 8) + (fine << 24), 12)), 4 * level + min((w + 1) // 2, 3), level
 
 
+def known_contexts(seen, weights, counts, node, at, child, path, view, known, sites):
+    """Contexts 16 to 23; `counts`: of the known children, `sites`: full and possible ones around the child."""
+    g, fine, k, u, o = known
+    window = sum(1 << bit_of_window(s) for s in STEPS if moved(at, s) in seen)
+    w, s, here = weight(window & ~(1 << 21)), weights.get(at, 0), child + (g << 3)
+    level, every, whole = min(s.bit_length(), 7), 0, 0
+    for i in range(8):
+        n = counts.get(child_at(node, i), 0)
+        every, whole = every << 2 | min((n.bit_length() + 1) // 2, 3), whole + n
+    n = counts.get(at, 0)
+    own, of_all, is_expected = min(n.bit_length(), 15), min(whole.bit_length(), 15), int(level > 0)
+    return (hashed(own + (level << 4) + (here << 8) + (min(k, 15) << 16) + (o << 24), 20),
+            hashed(min(n, 127) + (min(s, 15) << 8), here + 21 * 2**32),
+            hashed(path + (every << 8) + (fine << 24), 22),
+            hashed(own + (view.band << 4) + (here << 8) + (is_expected << 16) + (o << 17) + (min(w, 7) << 20), 23),
+            hashed(own + (min(w, 31) << 4) + (here << 9) + (min(u, 15) << 16), 24),
+            hashed(sites & (FACES | EDGES), own + (child << 4) + 25 * 2**32),
+            hashed(own + (view.height << 4) + (view.band << 12) + (here << 16) + (is_expected << 24), 26),
+            hashed(own + (of_all << 4) + (here << 8) + (level << 16) + (min(k, 7) << 20), 27))
+
+
 def neighbours(child):
     """Steps around a child, the bit of each, and the step from the child's parent to that of the neighbour."""
     at = child_at((0, 0, 0), child)
@@ -137,9 +166,9 @@ def neighbours(child):
 NEIGHBOURS = [neighbours(child) for child in range(8)]
 
 
-def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen, weights):
+def code_occupancy(coder, mixer, header, block, level, node, places, children, found_before, seen, weights, counts):
     """`places`: nodes of the level and their order. `children`: those that exist so far. `seen`: those expected, with
-    `weights` if these count."""
+    `weights` if these count. `counts`: of points known in children, if there are any."""
     below = block['depth'] - 1 - level
     g, fine = min(below, 5), min(below, 3)
     view = View(header, block, below, node)
@@ -179,6 +208,9 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
                 if weights is not None:
                     last, hint, third = weighed_contexts(seen, weights, node, at, child, path, view, (g, fine, k, u, o))
                     more += last
+                    if counts:
+                        more += known_contexts(seen, weights, counts, node, at, child, path, view, (g, fine, k, u, o),
+                                               full | possible)
                 hashes, second = hashes + more, hint + 32 * (o + 4 * view.distance)
             bit = mixer.code(coder, hashes, (8 * g + child) * 8 + min((k + 1) // 2, 7), second,
                              child + 8 * min(k, 15) + 128 * third)
@@ -191,7 +223,7 @@ def code_occupancy(coder, mixer, header, block, level, node, places, children, f
     return found
 
 
-def code_halves(coder, mixer, places, halves, cube, expected, weights):
+def code_halves(coder, mixer, places, halves, cube, expected, weights, counts):
     here = places[cube]
 
     def coded(other):
@@ -228,6 +260,12 @@ def code_halves(coder, mixer, places, halves, cube, expected, weights):
                 hashes += (hashed(both + (min(c, 7) << 9), 13),
                            hashed(both + (a << 9) + (b << 13) + ((even != 0) << 17), 14),
                            hashed(min(own[0], 31) + (min(own[1], 31) << 5) + (e << 10), 15))
+                if counts:
+                    known = counts.get(cube, (0, 0))
+                    known = known[0].bit_length() + (known[1].bit_length() << 4) + (e << 8)
+                    hashes += (hashed(known + (expected.get(cube, 0) << 9) + (min(c, 7) << 11), 30),
+                               hashed(known + (a << 9) + (b << 13) + ((even != 0) << 17), 31),
+                               hashed(known + (both << 9), 32), hashed(odd + (known << 9), 33))
         bit = mixer.code(coder, hashes, 14 * e + n, 16 * a + b, e + 2 * min(m, 31))
         result |= bit << e
         if e == 0 and not bit:
@@ -236,30 +274,31 @@ def code_halves(coder, mixer, places, halves, cube, expected, weights):
 
 
 def decode_block(header, block, data, expected):
-    """Sites in order, and their counts. `expected`: as expected_cubes gives it."""
+    """Sites in order, and their counts. `expected`: as block_prediction gives it."""
     coder, bits = Coder(data), table_bits(block['cubes'])
-    expected, weights = expected
-    kind = 0 if not expected else 1 if weights is None else 2
-    mixer, nodes = Mixer((8, 12, 16)[kind], bits), [(0, 0, 0)]
+    expected, weights, known = expected
+    kind = 0 if not expected else 1 if weights is None else 3 if known else 2
+    mixer, nodes = Mixer((8, 12, 16, 24)[kind], bits), [(0, 0, 0)]
     for level in range(block['depth']):
         below = block['depth'] - 1 - level
         seen = {tuple(a >> below for a in cube) for cube in expected}
-        of_children = None if weights is None else {}
-        for cube, both in (weights or {}).items():
-            child = tuple(a >> below for a in cube)
-            of_children[child] = of_children.get(child, 0) + sum(both)
+        of_children, known_children = None if weights is None else {}, {}
+        for of_cubes, sums in ((weights or {}, of_children), (known, known_children)):
+            for cube, both in of_cubes.items():
+                child = tuple(a >> below for a in cube)
+                sums[child] = sums.get(child, 0) + sum(both)
         places = {node: i for i, node in enumerate(nodes)}
         children, before, following = set(), set(), []
         for node in nodes:
             following += code_occupancy(coder, mixer, header, block, level, node, places, children, before, seen,
-                                        of_children)
+                                        of_children, known_children)
         nodes = following
         require(len(nodes) <= block['cubes'], 'more cubes than promised')
     require(len(nodes) == block['cubes'], 'other cubes than promised')
     places, halves = {node: i for i, node in enumerate(nodes)}, []
-    half_mixer = Mixer((5, 8, 11)[kind], bits)
+    half_mixer = Mixer((5, 8, 11, 15)[kind], bits)
     for cube in nodes:
-        halves.append(code_halves(coder, half_mixer, places, halves, cube, expected, weights)
+        halves.append(code_halves(coder, half_mixer, places, halves, cube, expected, weights, known)
                       if header['centred'] else 1)
     sites, counts, models = [], [], [Number() for _ in range(4)]
     for cube, half in zip(nodes, halves):
@@ -393,9 +432,9 @@ def read_part(cursor):
 def read_header(data):
     cursor = Cursor(data, 0, len(data))
     version = cursor.unsigned(1)
-    require(version in (1, 2), 'another version')
+    require(version in (1, 2, 3), 'another version')
     kind = cursor.unsigned(1)
-    require(version == 1 or kind >> 7, 'version 2 without a prediction')
+    require(version == 1 or kind >> 7, 'a version with predictions and none')
     header = {'version': version, 'mode': kind & 3, 'type': kind >> 2 & 3, 'centred': kind >> 4 & 1, 'rays': kind >> 5 & 1,
               'whole': kind >> 6 & 1}
     require(header['mode'] < 3 and header['type'] < 2, 'an unknown kind')
@@ -467,12 +506,13 @@ def merge_verbatim(data, words, header):
 def decode(data, prediction=()):
     """Type, words and columns. `prediction`: points in units, and the weight of each."""
     header, cursor = read_header(data)
-    foreseen = {}
+    foreseen = {}, {}
     if header['prediction'] is not None:
-        weighed = header['version'] == 2
+        weighed = header['version'] > 1
+        require(any(not point[3] for point in prediction) == (header['version'] == 3), 'known points, or none')
         packed = b''.join(struct.pack('<3qB' if weighed else '<3q', *point[:3 + weighed]) for point in prediction)
         require(xxh3(packed) % 2**32 == header['prediction'], 'another prediction')
-        foreseen = expected_sites(prediction, header)
+        foreseen = predicted_sites(prediction, header)
 
     def part(entry):
         taken = cursor.take(entry[0])
@@ -481,7 +521,7 @@ def decode(data, prediction=()):
 
     sites, counts = [], []
     for block in header['blocks']:
-        more, their = decode_block(header, block, part(block['part']), expected_cubes(foreseen, header, block))
+        more, their = decode_block(header, block, part(block['part']), block_prediction(foreseen, header, block))
         sites += more
         counts += their
     order, coded = part(header['order']), header['points'] - header['verbatim']
@@ -509,7 +549,7 @@ def main():
         try:
             coded, foreseen, prediction = scan.read_bytes(), scan.with_suffix('.prediction'), ()
             if foreseen.exists():
-                form = '<3qB' if coded[0] == 2 else '<3q'
+                form = '<3qB' if coded[0] > 1 else '<3q'
                 prediction = [(*point[:3], *(point[3:] or (1,)))
                               for point in struct.iter_unpack(form, foreseen.read_bytes())]
             kind, words, columns = decode(coded, prediction)

@@ -100,11 +100,14 @@ def nearest_column(table, x, y):
     return -below if y < 0 else below
 
 
-def predict(rays, pose, frames):
-    """`frames`: pairs of a pose and points. Points seen, ring after ring, and the weight of each."""
+def predict(rays, pose, frames, knows):
+    """`frames`: of each a pose, points and known points. Points seen, ring after ring, and the weight of each; with
+    `knows` also the known ones, whose weight is 0."""
     table, rings = rays
-    hits = {}
-    for origin, points in frames:
+    hits, known = {}, []
+    for origin, points, known_there in frames:
+        if knows:
+            known += [(*point, 0) for point in moved(known_there, origin, pose)]
         for x, y, z in moved(points, origin, pose):
             r = math.isqrt(x * x + y * y)
             if not 10000 <= r <= MOST:
@@ -139,4 +142,4 @@ def predict(rays, pose, frames):
             if apart > 0 and step <= min(20000, 32 * apart + 2000):
                 seen, certainty = [[quotient(a * upper[4] + b * lower[4], apart) for a, b in zip(*seen)]], 3
         points += [(x, y, rings[ring][1] + (rings[ring][0] * r >> 16), certainty) for r, x, y in seen]
-    return points
+    return points + known

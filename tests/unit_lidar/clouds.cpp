@@ -143,6 +143,22 @@ std::vector<codec::lidar::PredictedPoint> near_prediction(const TestCloud& cloud
   return prediction;
 }
 
+std::vector<codec::lidar::PredictedPoint> known_prediction(const TestCloud& cloud, std::uint64_t seed,
+                                                           std::uint64_t spread) {
+  auto prediction = near_prediction(cloud, seed, spread);
+  Random random(seed + 1);
+  const std::size_t expected = prediction.size();
+  for (std::size_t i = 0; i < expected; ++i) {
+    codec::lidar::PredictedPoint point = prediction[random.below(expected)];
+    point.weight = 0;
+    if (i % 3 == 0) point.at[i / 3 % 3] += static_cast<std::int64_t>(20 * spread);
+    prediction.push_back(point);
+  }
+  // Not expected any more, only known.
+  for (std::size_t i = 0; i < expected; i += 5) prediction[i].weight = 0;
+  return prediction;
+}
+
 std::vector<TestCloud> adversarial_clouds() {
   std::vector<TestCloud> clouds;
   clouds.push_back(named("empty"));

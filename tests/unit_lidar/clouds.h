@@ -46,6 +46,10 @@ TestCloud spinning_scan(unsigned rings, unsigned columns, std::uint64_t seed, bo
 std::vector<codec::lidar::PredictedPoint> near_prediction(const TestCloud& cloud, std::uint64_t seed,
                                                           std::uint64_t spread);
 
+/// The same, and as many points again that are known: some where points are expected, some elsewhere.
+std::vector<codec::lidar::PredictedPoint> known_prediction(const TestCloud& cloud, std::uint64_t seed,
+                                                           std::uint64_t spread);
+
 /// What breaks careless codecs: empty, one point, NaN, infinities, duplicates, far away, denormal, dense, grids.
 std::vector<TestCloud> adversarial_clouds();
 

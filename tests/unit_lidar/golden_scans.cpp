@@ -54,6 +54,10 @@ std::vector<GoldenScan> golden_scans() {
       {"set_weighed_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, near_prediction(scan, 6, 500)},
       {"set_weighed_cubic", named_cloud("crowd_mm"), {Mode::set, 1}, near_prediction(named_cloud("crowd_mm"), 7, 1)},
       {"points_weighed", shuffled(scan, 3), {Mode::points, 500}, near_prediction(scan, 8, 500)},
+      {"set_known", shuffled(scan, 5), {Mode::set, 1500}, known_prediction(scan, 6, 500)},
+      {"set_known_slices", shuffled(scan, 5), {Mode::set, 300, false, 2}, known_prediction(scan, 6, 500)},
+      {"set_known_cubic", named_cloud("crowd_mm"), {Mode::set, 1}, known_prediction(named_cloud("crowd_mm"), 7, 1)},
+      {"points_known", shuffled(scan, 3), {Mode::points, 500}, known_prediction(scan, 8, 500)},
   };
 }
 

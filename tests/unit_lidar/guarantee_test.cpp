@@ -139,9 +139,11 @@ TEST(Prediction_OfAnotherScan, IsRefused) {
   --prediction.back().at[2];
   prediction.back().weight ^= 1U;
   EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
-  prediction.back().weight = 0;
+  prediction.back().weight = kMostPredictedWeight + 1;
   EXPECT_EQ(encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction).status().code(),
             StatusCode::invalid_argument);
+  prediction.back().weight = 0;
+  EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
   prediction.back() = {{0, 0, INT64_MAX}};
   EXPECT_EQ(decode_scan(*bytes, kNoLimit, runner, prediction).status().code(), StatusCode::invalid_argument);
   EXPECT_EQ(encode_scan(view_of(cloud, {}), {Mode::set, 3000}, runner, prediction).status().code(),

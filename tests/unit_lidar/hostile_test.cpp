@@ -97,7 +97,12 @@ TEST(HostileBlock_MutatedBytes, StayWithinTheirLimits) {
     block.halves.push_back(static_cast<std::uint8_t>(1 + random.below(3)));
   }
   const Surroundings surroundings{{100, true}, 10000};
-  for (const ExpectedCubes& expected : {ExpectedCubes{}, ExpectedCubes{block.cubes, block.halves}}) {
+  const ExpectedCubes marked{block.cubes, block.halves};
+  ExpectedCubes weighed = marked;
+  for (const std::uint8_t half : block.halves)
+    weighed.weights.push_back({static_cast<std::uint8_t>(half & 1), static_cast<std::uint8_t>(half >> 1)});
+  for (const BlockPrediction& expected : {BlockPrediction{}, BlockPrediction{marked, {}}, BlockPrediction{weighed, {}},
+                                          BlockPrediction{weighed, weighed}}) {
     const Vector<std::uint8_t> good = encode_block(block, surroundings, expected);
     Block back;
     back.depth = 5;

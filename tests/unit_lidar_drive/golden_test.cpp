@@ -46,14 +46,17 @@ TEST(GoldenDrive_OfOtherKinds_DecodesAndIsWrittenTheSame, AllFrames) {
   EXPECT_EQ(message->description.format, lidar::FileFormat::point_cloud2);
 }
 
-/// Predicted by points without weights, as scans of version 1 are; no encoder writes them any more.
+/// Predicted by points without weights, as scans of version 1 are, and without known points, as those of version 2 are;
+/// no encoder writes them any more.
 TEST(GoldenDrive_Former_DecodesTheSame, AllFrames) {
   EXPECT_EQ(decoded_drive(read("former_posed.qnl")), read("former_posed.points"));
+  EXPECT_EQ(decoded_drive(read("weighed_posed.qnl")), read("weighed_posed.points"));
   lidar::Report report;
   auto history = lidar::History::open(storage::system_files(), QUERN_GOLDEN_DRIVES "/history", report);
   ASSERT_TRUE(history.ok()) << report.problem;
   lidar::HistoryTiles tiles(std::move(history).value(), 1 << 20);
   EXPECT_EQ(decoded_drive(read("former_history.qnl"), &tiles), read("former_history.points"));
+  EXPECT_EQ(decoded_drive(read("weighed_history.qnl"), &tiles), read("weighed_history.points"));
 }
 
 TEST(GoldenDrive_OfAHistory_DecodesAndIsWrittenTheSame, AllFrames) {

@@ -223,7 +223,7 @@ TEST(Tiles_BeyondTheMemory, AreRefusedBeforeTheyAreRead) {
     return Status();
   });
   const SensorRays rays;
-  ScanPredictor predictor(rays, Pose());
+  ScanPredictor predictor(rays, Pose(), false);
   const Status status = small.add_tiles(added->epoch.root, 3, Pose(), predictor);
   EXPECT_EQ(status.code(), StatusCode::memory_limit);
   EXPECT_EQ(opened, 0U);

@@ -26,7 +26,7 @@ struct Block {
   Vector<std::uint32_t> counts;          ///< points at each site, in order; empty where only the set is coded
 };
 
-/// The part of a prediction that lies in a block: cubes where points are expected, as in Block. Empty: nothing is known.
+/// Cubes where points are expected, as in Block. Empty: nothing is known.
 struct ExpectedCubes {
   Vector<std::uint64_t> cubes;
   Vector<std::uint8_t> halves;
@@ -34,9 +34,16 @@ struct ExpectedCubes {
   Vector<std::array<std::uint8_t, 2>> weights;
 };
 
-/// What a tree's contexts learn from a prediction: nothing; which sites are expected (streams of version 1); and how
-/// surely, too.
-enum class Expectation : std::uint8_t { none, marked, weighed };
+/// The part of a prediction that lies in a block.
+struct BlockPrediction {
+  ExpectedCubes expected;
+  ExpectedCubes known;  ///< cubes in which something stands, seen or not; their weights count points
+};
+
+/// What a tree's contexts learn from a prediction: nothing; which sites are expected (streams of version 1); how surely
+/// (version 2); and what stands in each cube, seen or not (version 3).
+enum class Expectation : std::uint8_t { none, marked, weighed, known };
+constexpr bool has_weights(Expectation expects) { return expects >= Expectation::weighed; }
 
 /// What contexts may know of a scan: the sensor stands at the origin of the coordinates.
 struct Surroundings {

@@ -11,15 +11,16 @@
 
 namespace quern::codec::lidar {
 
-/// The octree of a block, complete and valid. `expected`: that of a prediction, if there is one; as large. The bytes depend on the arguments alone. Takes about 150 bytes for each
-/// cube and 3.5 MiB. May throw std::bad_alloc.
+/// The octree of a block, complete and valid, with its part of a prediction, if there is one. The bytes depend on the
+/// arguments alone. Takes about 150 bytes for each cube and each expected one, and 18 MiB at most. May throw
+/// std::bad_alloc.
 Vector<std::uint8_t> encode_block(const Block& block, const Surroundings& surroundings,
-                                  const ExpectedCubes& expected = {});
+                                  const BlockPrediction& prediction = {});
 
 /// Decodes into a block whose origin and depth are set. `cubes`: exactly as many must come, and with `counted` points
 /// that add up to `points`. Any bytes are safe; fails with `corrupt`. Takes memory as encode_block. May throw
 /// std::bad_alloc.
 Status decode_block(std::span<const std::uint8_t> bytes, const Surroundings& surroundings, std::uint64_t cubes,
-                    bool counted, std::uint64_t points, Block& block, const ExpectedCubes& expected = {});
+                    bool counted, std::uint64_t points, Block& block, const BlockPrediction& prediction = {});
 
 }  // namespace quern::codec::lidar

@@ -32,12 +32,13 @@ class TreeCoder {
   using BlockOf = std::conditional_t<Coder::kDecodes, Block, const Block>;
 
   /// An encoder's block is complete; a decoder's has origin and depth, and receives the rest.
-  TreeCoder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits, const ExpectedCubes& expected,
-            BlockOf& block)
+  TreeCoder(Coder& coder, const Surroundings& surroundings, const BlockLimits& limits,
+            const BlockPrediction& prediction, BlockOf& block)
       : coder_(coder),
         surroundings_(surroundings),
         limits_(limits),
-        expected_cubes_(expected),
+        expected_cubes_(prediction.expected),
+        known_(prediction.known),
         block_(block),
         occupancy_model_(limits.cubes),
         half_model_(limits.cubes) {}
@@ -98,7 +99,7 @@ class TreeCoder {
       each_site(level_.expected_windows[node], [&](unsigned site) {
         const auto other = static_cast<std::size_t>(level_.near_expected[node][kNeighbourhood.slots[site]]);
         sites.expected |= sites_of_children(site, expected_.occupancy[other]);
-        if (kExpects == Expectation::weighed && site == kMiddleSite) sites.weights = child_weights_[other];
+        if (has_weights(kExpects) && site == kMiddleSite) sites.weights = child_weights_[other];
       });
     }
     return sites;
@@ -121,28 +122,41 @@ class TreeCoder {
     SensorView view(surroundings_, block_, depth);
     occupancy_model_.enter_level(depth, block_.depth - 1 - depth);
     std::size_t at = 0;
+    std::size_t known_at = 0;
     for (std::size_t node = 0; node < nodes; ++node) {
       unsigned occupancy = 0;
       if constexpr (!Coder::kDecodes) occupancy = occupancy_of(block_.cubes, level_.keys[node], depth, at);
       view.look_at(level_.keys[node]);
-      occupancy = occupancy_model_.code(coder_, sites_of(node), view, occupancy);
+      NodeSites sites = sites_of(node);
+      if constexpr (kExpects == Expectation::known) sites.known = known_in(level_.keys[node], depth, known_at);
+      occupancy = occupancy_model_.code(coder_, sites, view, occupancy);
       level_.occupancy[node] = static_cast<std::uint8_t>(occupancy);
       if (Coder::kDecodes && !coder_.good()) return corrupt();
     }
     return {};
   }
 
+  /// Points known in each child of a node. The known cubes are walked through once a level: `at` is where the walk is.
+  ChildWeights known_in(std::uint64_t key, unsigned depth, std::size_t& at) const {
+    const unsigned shift = 3 * (block_.depth - 1 - depth);
+    ChildWeights known{};
+    while (at < known_.cubes.size() && known_.cubes[at] >> shift >> 3 < key) ++at;
+    for (; at < known_.cubes.size() && known_.cubes[at] >> shift >> 3 == key; ++at)
+      for (const std::uint32_t count : known_.weights[at]) known[known_.cubes[at] >> shift & 7] += count;
+    return known;
+  }
+
   /// Occupancies of the expected nodes of a level.
   void expect_level(unsigned depth) {
     std::size_t at = 0;
     expected_.occupancy.resize(expected_.keys.size());
-    if constexpr (kExpects == Expectation::weighed) child_weights_.assign(expected_.keys.size(), ChildWeights{});
+    if constexpr (has_weights(kExpects)) child_weights_.assign(expected_.keys.size(), ChildWeights{});
     const unsigned shift = 3 * (block_.depth - 1 - depth);
     for (std::size_t node = 0; node < expected_.keys.size(); ++node) {
       std::size_t cube = at;
       expected_.occupancy[node] =
           static_cast<std::uint8_t>(occupancy_of(expected_cubes_.cubes, expected_.keys[node], depth, at));
-      if constexpr (kExpects == Expectation::weighed)
+      if constexpr (has_weights(kExpects))
         for (; cube < at; ++cube)
           for (const std::uint32_t weight : expected_cubes_.weights[cube])
             child_weights_[node][expected_cubes_.cubes[cube] >> shift & 7] += weight;
@@ -268,7 +282,7 @@ class TreeCoder {
       odds |= halves >> 1 << site;
     });
     sites.expected = halves_at(kMiddleSite, evens, odds);
-    if (kExpects == Expectation::weighed && sites.expected != 0)
+    if (has_weights(kExpects) && sites.expected != 0)
       sites.weights = expected_cubes_.weights[static_cast<std::size_t>(near[kOwnSlot])];
     sites.expected_odds = count_sites(corner_sites(odds & kWindow));
     sites.expected_evens = count_sites(corner_sites((evens & kWindow) >> kMiddleSite));
@@ -283,9 +297,16 @@ class TreeCoder {
     const std::size_t cubes = block_.cubes.size();
     if constexpr (Coder::kDecodes) block_.halves.assign(cubes, 1);
     if (!surroundings_.lattice.centred) return {};
+    std::size_t known_at = 0;
     for (std::size_t cube = 0; cube < cubes; ++cube) {
       const std::uint32_t layer = morton_z(block_.cubes[cube]);
-      const unsigned halves = half_model_.code(coder_, half_sites(cube), layer, block_.halves[cube]);
+      HalfSites sites = half_sites(cube);
+      if constexpr (kExpects == Expectation::known) {
+        while (known_at < known_.cubes.size() && known_.cubes[known_at] < block_.cubes[cube]) ++known_at;
+        if (known_at < known_.cubes.size() && known_.cubes[known_at] == block_.cubes[cube])
+          sites.known = known_.weights[known_at];
+      }
+      const unsigned halves = half_model_.code(coder_, sites, layer, block_.halves[cube]);
       if constexpr (Coder::kDecodes) {
         block_.halves[cube] = static_cast<std::uint8_t>(halves);
         if (!coder_.good()) return corrupt();
@@ -317,6 +338,7 @@ class TreeCoder {
   const Surroundings& surroundings_;
   const BlockLimits& limits_;
   const ExpectedCubes& expected_cubes_;
+  const ExpectedCubes& known_;
   BlockOf& block_;
   Level level_;
   Level next_;

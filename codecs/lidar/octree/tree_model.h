@@ -24,6 +24,7 @@ struct NodeSites {
   unsigned nodes = 0;          ///< how many of the 26 nodes around exist
   std::uint64_t expected = 0;  ///< by the prediction
   ChildWeights weights{};      ///< of the points that are expected in each child
+  ChildWeights known{};        ///< points that are known in each child, seen or not
 };
 
 template <Expectation kExpects>
@@ -55,7 +56,10 @@ class OccupancyModel {
   }
 
  private:
-  static constexpr unsigned kContexts = kExpects == Expectation::none ? 8 : kExpects == Expectation::marked ? 12 : 16;
+  static constexpr unsigned kContexts = kExpects == Expectation::none      ? 8
+                                        : kExpects == Expectation::marked  ? 12
+                                        : kExpects == Expectation::weighed ? 16
+                                                                           : 24;
   static constexpr std::uint32_t kFirstSets = 6 * 8 * 8;
   static constexpr std::uint32_t kSecondSets = kExpects == Expectation::none ? 14 * 4 * 16 : 32 * 4 * 16;
 
@@ -105,7 +109,7 @@ class OccupancyModel {
           context_hash(static_cast<std::uint64_t>(static_cast<std::int64_t>(view.elevation(child))),
                        distance | middle << 4 | std::uint64_t{around > 3} << 5 | std::uint64_t{ones > 0} << 6 | 256);
       std::uint64_t sure = hint;
-      if constexpr (kExpects == Expectation::weighed) {
+      if constexpr (has_weights(kExpects)) {
         const std::uint64_t weight = seen.weights[child];
         const std::uint64_t level = std::min(kernels::bit_length(weight), 7U);
         std::uint64_t all = 0;
@@ -120,6 +124,38 @@ class OccupancyModel {
                              std::uint64_t{std::min(around, 15U)} << 16 | std::uint64_t{std::min(unknown, 7U)} << 20,
                          11);
         seen_as.contexts[15] = context_hash(path | all << 8 | fine << 24, 12);
+        if constexpr (kExpects == Expectation::known) {
+          const std::uint64_t own_known = std::min(kernels::bit_length(seen.known[child]), 15U);
+          std::uint64_t each_known = 0;
+          std::uint64_t all_known = 0;
+          for (const std::uint32_t one : seen.known) {
+            each_known = each_known << 2 | std::min((kernels::bit_length(one) + 1) / 2, 3U);
+            all_known += one;
+          }
+          const std::uint64_t all_level = std::min(kernels::bit_length(all_known), 15U);
+          const std::uint64_t is_expected = level > 0 ? 1 : 0;
+          seen_as.contexts[16] = context_hash(own_known | level << 4 | here << 8 |
+                                                  std::uint64_t{std::min(known, 15U)} << 16 | std::uint64_t{ones} << 24,
+                                              20);
+          seen_as.contexts[17] =
+              context_hash(std::min<std::uint64_t>(seen.known[child], 127) | std::min<std::uint64_t>(weight, 15) << 8,
+                           here | UINT64_C(21) << 32);
+          seen_as.contexts[18] = context_hash(path | each_known << 8 | fine << 24, 22);
+          seen_as.contexts[19] =
+              context_hash(own_known | std::uint64_t{view.band()} << 4 | here << 8 | is_expected << 16 |
+                               std::uint64_t{ones} << 17 | std::uint64_t{std::min(around, 7U)} << 20,
+                           23);
+          seen_as.contexts[20] = context_hash(own_known | std::uint64_t{std::min(around, 31U)} << 4 | here << 9 |
+                                                  std::uint64_t{std::min(unknown, 15U)} << 16,
+                                              24);
+          seen_as.contexts[21] = context_hash((full | possible) & (kWindowFaces | kWindowEdges),
+                                              own_known | child << 4 | UINT64_C(25) << 32);
+          seen_as.contexts[22] = context_hash(own_known | std::uint64_t{view.height()} << 4 |
+                                                  std::uint64_t{view.band()} << 12 | here << 16 | is_expected << 24,
+                                              26);
+          seen_as.contexts[23] = context_hash(
+              own_known | all_level << 4 | here << 8 | level << 16 | std::uint64_t{std::min(known, 7U)} << 20, 27);
+        }
         sure = level * 4 + std::min((around + 1) / 2, 3U);
         seen_as.map = static_cast<std::uint32_t>(child | std::min(known, 15U) << 3 | level << 7);
       }
@@ -149,6 +185,7 @@ struct HalfSites {
   unsigned expected_evens = 0;            ///< even sites that touch the odd one, but for the cube's own
   unsigned expected_faces = 0;            ///< halves of the six cubes at faces, two bits each
   std::array<std::uint8_t, 2> weights{};  ///< of the points expected at the even and the odd site
+  std::array<std::uint8_t, 2> known{};    ///< points known there, seen or not
 };
 
 template <Expectation kExpects>
@@ -165,7 +202,10 @@ class HalfModel {
   }
 
  private:
-  static constexpr unsigned kContexts = kExpects == Expectation::none ? 5 : kExpects == Expectation::marked ? 8 : 11;
+  static constexpr unsigned kContexts = kExpects == Expectation::none      ? 5
+                                        : kExpects == Expectation::marked  ? 8
+                                        : kExpects == Expectation::weighed ? 11
+                                                                           : 15;
 
   DecisionContext<kContexts> context(const HalfSites& seen, std::uint32_t layer, std::uint64_t half) const {
     const std::uint64_t evens = std::min(seen.evens, 15U);
@@ -186,7 +226,7 @@ class HalfModel {
       seen_as.contexts[5] = context_hash(hint, 6);
       seen_as.contexts[6] = context_hash(hint | std::uint64_t{seen.expected_faces} << 8, 7);
       seen_as.contexts[7] = context_hash(hint | evens << 8 | odds << 12, 8);
-      if constexpr (kExpects == Expectation::weighed) {
+      if constexpr (has_weights(kExpects)) {
         const auto weight = [&](unsigned which) { return std::uint64_t{kernels::bit_length(seen.weights[which])}; };
         const std::uint64_t both = weight(0) | weight(1) << 4 | half << 8;
         seen_as.contexts[8] = context_hash(both | around << 9, 13);
@@ -195,6 +235,15 @@ class HalfModel {
         seen_as.contexts[10] = context_hash(std::min<std::uint64_t>(seen.weights[0], 31) |
                                                 std::min<std::uint64_t>(seen.weights[1], 31) << 5 | half << 10,
                                             15);
+        if constexpr (kExpects == Expectation::known) {
+          const auto known = [&](unsigned which) { return std::uint64_t{kernels::bit_length(seen.known[which])}; };
+          const std::uint64_t both_known = known(0) | known(1) << 4 | half << 8;
+          seen_as.contexts[11] = context_hash(both_known | std::uint64_t{seen.expected} << 9 | around << 11, 30);
+          seen_as.contexts[12] =
+              context_hash(both_known | evens << 9 | odds << 13 | std::uint64_t{seen.even_around != 0} << 17, 31);
+          seen_as.contexts[13] = context_hash(both_known | both << 9, 32);
+          seen_as.contexts[14] = context_hash(std::uint64_t{seen.odd_around} | both_known << 9, 33);
+        }
       }
     }
     seen_as.first_set = static_cast<std::uint32_t>(half * 14) + cubes;

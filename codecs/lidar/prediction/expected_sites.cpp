@@ -69,35 +69,7 @@ ExpectedSites sort_sites(Vector<std::pair<Site, std::uint32_t>>& weighed) {
   });
 }
 
-}  // namespace
-
-bool is_prediction(Prediction prediction) {
-  for (const PredictedPoint& point : prediction) {
-    if (point.weight < 1 || point.weight > kMostPredictedWeight) return false;
-    for (const std::int64_t at : point.at)
-      if (at < -kMostPredictedUnits || at > kMostPredictedUnits) return false;
-  }
-  return true;
-}
-
-ExpectedSites expected_sites(Prediction prediction, const Lattice& lattice) {
-  Vector<std::pair<Site, std::uint32_t>> weighed;
-  weighed.reserve(prediction.size());
-  for (const PredictedPoint& point : prediction) {
-    auto [site, square] = nearest_of_parity(point, lattice, 0);
-    if (lattice.centred)
-      if (const auto [odd, odd_square] = nearest_of_parity(point, lattice, 1); odd_square < square) site = odd;
-    // Neighbouring rays often meet the same site.
-    if (!weighed.empty() && weighed.back().first == site) {
-      weighed.back().second += point.weight;
-    } else {
-      weighed.emplace_back(site, point.weight);
-    }
-  }
-  return sort_sites(weighed);
-}
-
-ExpectedCubes expected_cubes(const ExpectedSites& sites, const Site& origin, unsigned depth, bool centred) {
+ExpectedCubes cubes_of(const ExpectedSites& sites, const Site& origin, unsigned depth, bool centred) {
   const unsigned half_bits = centred ? 1 : 0;
   const std::int64_t side = INT64_C(1) << (depth + half_bits);
   Vector<std::pair<std::uint64_t, std::uint8_t>> orders;
@@ -130,6 +102,44 @@ ExpectedCubes expected_cubes(const ExpectedSites& sites, const Site& origin, uns
     expected.weights.back()[centred ? order & 1 : 0] = weight;
   }
   return expected;
+}
+
+}  // namespace
+
+bool is_prediction(Prediction prediction) {
+  for (const PredictedPoint& point : prediction) {
+    if (point.weight > kMostPredictedWeight) return false;
+    for (const std::int64_t at : point.at)
+      if (at < -kMostPredictedUnits || at > kMostPredictedUnits) return false;
+  }
+  return true;
+}
+
+bool knows_more(Prediction prediction) {
+  return std::any_of(prediction.begin(), prediction.end(), [](const PredictedPoint& one) { return one.weight == 0; });
+}
+
+PredictedSites predicted_sites(Prediction prediction, const Lattice& lattice) {
+  Vector<std::pair<Site, std::uint32_t>> expected;
+  Vector<std::pair<Site, std::uint32_t>> known;
+  for (const PredictedPoint& point : prediction) {
+    auto& weighed = point.weight == 0 ? known : expected;
+    const std::uint32_t weight = std::max<std::uint32_t>(point.weight, 1);
+    auto [site, square] = nearest_of_parity(point, lattice, 0);
+    if (lattice.centred)
+      if (const auto [odd, odd_square] = nearest_of_parity(point, lattice, 1); odd_square < square) site = odd;
+    // Neighbouring rays often meet the same site.
+    if (!weighed.empty() && weighed.back().first == site) {
+      weighed.back().second += weight;
+    } else {
+      weighed.emplace_back(site, weight);
+    }
+  }
+  return {sort_sites(expected), sort_sites(known)};
+}
+
+BlockPrediction block_prediction(const PredictedSites& sites, const Site& origin, unsigned depth, bool centred) {
+  return {cubes_of(sites.expected, origin, depth, centred), cubes_of(sites.known, origin, depth, centred)};
 }
 
 std::uint32_t prediction_check(Prediction prediction, bool weighed) {
