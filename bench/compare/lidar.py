@@ -43,11 +43,12 @@ def write_bin(points, path):
     numpy.hstack([points.astype("<f4"), numpy.zeros((len(points), 1), "<f4")]).tofile(path)
 
 
-def write_ply(whole, path):
-    header = (f"ply\nformat binary_little_endian 1.0\nelement vertex {len(whole)}\nproperty int x\nproperty int y\n"
-              "property int z\nend_header\n")
+def write_ply(whole, path, name="int", dtype="<i4"):
+    """Whole numbers, of a type that a reader takes."""
+    header = (f"ply\nformat binary_little_endian 1.0\nelement vertex {len(whole)}\n" +
+              "".join(f"property {name} {axis}\n" for axis in "xyz") + "end_header\n")
     with open(path, "wb") as file:
-        file.write(header.encode() + whole.astype("<i4").tobytes())
+        file.write(header.encode() + whole.astype(dtype).tobytes())
 
 
 def read_ply(path):
@@ -59,7 +60,8 @@ def read_ply(path):
     end = data.index(b"end_header") + len(b"end_header")
     end = data.index(b"\n", end - 1) + 1
     lines = data[:end].decode("ascii").split("\n")
-    fields = [(line.split()[2], types[line.split()[1]]) for line in lines if line.startswith("property ")]
+    fields = [(line.split()[2], types[line.split()[1]]) for line in lines
+              if line.startswith("property ") and not line.startswith("property list ")]
     count = next(int(line.split()[2]) for line in lines if line.startswith("element vertex"))
     if any(line.startswith("format ascii") for line in lines):
         return numpy.array([line.split()[:3] for line in data[end:].decode().split("\n")[:count]], "f8")
@@ -125,7 +127,13 @@ class Laszip:
 
 
 class Tmc13:
+    """Its octree, without laser angles, with the options of the common test conditions for single frames of LiDAR and
+    with those for other clouds: the smaller counts."""
     name = "TMC13 octree"
+    common = ("--trisoupNodeSizeLog2=0", "--neighbourAvailBoundaryLog2=8", "--intra_pred_max_node_size_log2=6",
+              "--minQtbtSizeLog2=0", "--planarEnabled=1", "--partitionMethod=0")
+    choices = (("--inferredDirectCodingMode=3", "--maxNumQtBtBeforeOt=6", "--planarModeIdcmUse=32"),
+               ("--inferredDirectCodingMode=1", "--maxNumQtBtBeforeOt=4", "--planarModeIdcmUse=0"))
 
     def __init__(self, path):
         if not path:
@@ -133,11 +141,15 @@ class Tmc13:
         self.path = path
 
     def code(self, whole, folder):
-        source, coded, back = (os.path.join(folder, name) for name in ("in.ply", "scan.tmc", "out.ply"))
         low = whole.min(axis=0)
-        write_ply(whole - low, source)
+        return min((self.code_with(choice, whole - low, folder, low) for choice in self.choices), key=lambda one: one[0])
+
+    def code_with(self, choice, whole, folder, low):
+        source, coded, back = (os.path.join(folder, name) for name in ("in.ply", "scan.tmc", "out.ply"))
+        write_ply(whole, source, "float", "<f4")  # below 2^24: exact
         run(self.path, "--mode=0", f"--uncompressedDataPath={source}", f"--compressedStreamPath={coded}",
-            "--positionQuantizationScale=1", "--mergeDuplicatedPoints=1", "--disableAttributeCoding=1")
+            "--positionQuantizationScale=1", "--mergeDuplicatedPoints=1", "--disableAttributeCoding=1", *self.common,
+            *choice)
         run(self.path, "--mode=1", f"--compressedStreamPath={coded}", f"--reconstructedDataPath={back}",
             "--outputBinaryPly=1")
         return os.path.getsize(coded), read_ply(back) + low

@@ -43,7 +43,7 @@ TEST(GoldenScans_Together, UseBothToolsAllModesAndForms) {
   }
   EXPECT_EQ(seen.size(), 6U);
   EXPECT_GT(verbatim, 0U);
-  EXPECT_EQ(predicted, 8);
+  EXPECT_EQ(predicted, 12);
 }
 
 }  // namespace
