@@ -11,7 +11,9 @@ namespace quern::lidar_test {
 namespace {
 
 Vector<std::uint8_t> read(const char* name) {
-  std::ifstream in(std::string(QUERN_GOLDEN_DRIVES) + "/" + name, std::ios::binary);
+  std::string path = QUERN_GOLDEN_DRIVES "/";
+  path += name;
+  std::ifstream in(path, std::ios::binary);
   EXPECT_TRUE(in.good()) << name;
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }

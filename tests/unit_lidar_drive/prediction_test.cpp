@@ -195,6 +195,9 @@ TEST(PosedDescription_OutOfRange, IsCorrupt) {
     change(description);
     return read_description(write_description(description)).status().code() != StatusCode::ok;
   };
+  EXPECT_TRUE(good[1].description.known);
+  // Known points without a prediction.
+  EXPECT_TRUE(refused([](auto& d) { d.references.clear(); }));
   EXPECT_TRUE(refused([](auto& d) { d.pose->quaternion = {0, 0, 0, 0}; }));
   EXPECT_TRUE(refused([](auto& d) { d.pose->quaternion[1] = Pose::kMostQuaternion + 1; }));
   EXPECT_TRUE(refused([](auto& d) { d.pose->translation[2] = Pose::kMostTranslation + 1; }));
