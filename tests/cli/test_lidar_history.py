@@ -201,16 +201,16 @@ class History(CliTest):
 
     def test_an_epoch_that_goes_while_a_drive_is_made(self):
         history, first = self.made()
-        inputs = self.scans("day", range(3, 10))
+        inputs = self.scans("day", range(3, 13))
         self.compress(inputs, "whole.qnl", "--history", history)
         read_end, write_end = os.pipe()
         room = fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
         self.assertGreater(os.path.getsize(self.path("whole.qnl")), 2 * room)
         process = subprocess.Popen([harness.QUERN, "lidar", "compress", *inputs, "-o", "-", "--max-error", "15cm", "--poses",
-                                    self.poses(7), "--history", history], stdout=write_end, stderr=subprocess.PIPE)
+                                    self.poses(10), "--history", history], stdout=write_end, stderr=subprocess.PIPE)
         os.close(write_end)
         os.read(read_end, 1)  # it writes: all frames are coded
-        self.ok("lidar", "history", "add", history, *self.scans("more", (11,)), "--poses", self.poses(1), "-q")
+        self.ok("lidar", "history", "add", history, *self.scans("more", (14,)), "--poses", self.poses(1), "-q")
         self.ok("lidar", "history", "gc", history, "--keep", 1, "-q")
         while os.read(read_end, 1 << 16):
             pass
