@@ -27,14 +27,16 @@ TEST_F(BothWaysOnDevice, CloudsOfAnySize_FindWhatTheHostFinds) {
     }
 }
 
+__extension__ using Wide = __int128;
+
 /// Shares nothing with the grid.
 std::uint32_t nearest_of_all(const std::vector<GridPoint>& points, const GridPoint& from, std::int64_t reach) {
   std::uint32_t best = UINT32_MAX;
-  __int128 least = static_cast<__int128>(reach) * reach;
+  Wide least = static_cast<Wide>(reach) * reach;
   for (std::uint32_t i = 0; i < points.size(); ++i) {
-    __int128 square = 0;
+    Wide square = 0;
     for (unsigned axis = 0; axis < 3; ++axis) {
-      const __int128 off = static_cast<__int128>(points[i][axis]) - from[axis];
+      const Wide off = static_cast<Wide>(points[i][axis]) - from[axis];
       square += off * off;
     }
     if (square < least || (square == least && best == UINT32_MAX)) {
