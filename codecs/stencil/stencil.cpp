@@ -32,11 +32,13 @@ constexpr CodecInfo kInfo{
 struct ParsedSettings {
   LayoutChoice layout;
   std::optional<Comparison> comparison;
-  std::optional<std::uint8_t> tightening;
+  std::uint8_t tightening = kTightenings;  ///< kTightenings: the codec chooses
   FittedParts fits;
   bool may_cut = true;           ///< into parts, where they are smaller
   Vector<std::uint64_t> slices;  ///< of parts that were asked for
   kernels::IsaLevel isa = kernels::best_isa();
+
+  std::uint8_t tightening_or(std::uint8_t chosen) const { return tightening == kTightenings ? chosen : tightening; }
 };
 
 /// Reads "1d", "2d:K" or "3d:J,K".
@@ -364,8 +366,8 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       const Layout& layout = chosen.way.layout;
       plan.grid = make_grid(request.shape, layout);
       plan.params = write_params(layout);
-      if (parsed.tightening && *parsed.tightening != chosen.way.tightening) {
-        chosen.way.tightening = *parsed.tightening;
+      if (parsed.tightening_or(chosen.way.tightening) != chosen.way.tightening) {
+        chosen.way.tightening = parsed.tightening;
         chosen.encoded.reset();
       }
       const EncodeSpec spec = encode_spec(request, chosen.way, parsed.fits, kernels);
@@ -388,7 +390,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       Way way;
       QUERN_ASSIGN_OR_RETURN(way.layout, read_params(params, request.shape));
       way.layout.reference = reference;
-      way.tightening = parsed.tightening.value_or(0);
+      way.tightening = parsed.tightening_or(0);
       CodecPlan plan;
       plan.grid = make_grid(request.shape, way.layout);
       plan.params = write_params(way.layout);
@@ -429,8 +431,8 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
   static std::unique_ptr<ChunkEncoder> parted(const PlanRequest& request, const ParsedSettings& parsed,
                                               ChosenParts chosen) {
     for (PartEncoding& part : chosen.parts) {
-      if (!parsed.tightening || part.spec.prequantized || *parsed.tightening == part.spec.tightening) continue;
-      part.spec.tightening = *parsed.tightening;
+      if (part.spec.prequantized || parsed.tightening_or(part.spec.tightening) == part.spec.tightening) continue;
+      part.spec.tightening = parsed.tightening;
       part.encoded.reset();
     }
     return make_parted_encoder(request.shape, chosen.chunk_slices, std::move(chosen.parts), std::nullopt);
@@ -444,7 +446,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     for (const Part& part : partition.parts) {
       PlanRequest alone = request;
       alone.shape = part_shape(request.shape, part.slices);
-      const Way way{part.layout, parsed.tightening.value_or(0)};
+      const Way way{part.layout, parsed.tightening_or(0)};
       parts.push_back({part, encode_spec(alone, way, parsed.fits, kernels::stencil_kernels(parsed.isa))});
     }
     return make_parted_encoder(request.shape, partition.chunk_slices, std::move(parts), reference);

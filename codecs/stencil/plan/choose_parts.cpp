@@ -37,12 +37,13 @@ class PartSample final : public PlanSample {
 /// The request for a run of slices by itself.
 class PartRequest {
  public:
-  PartRequest(const PlanRequest& array, std::uint64_t begin, std::uint64_t slices)
+  PartRequest(const PlanRequest& array, std::uint64_t begin, std::uint64_t slices, std::uint64_t memory_limit)
       : shape_(part_shape(array.shape, slices)),
         sample_(*array.sample, begin * (array.shape.elems() / array.shape[0]), shape_.elems()),
         request_(array) {
     request_.shape = shape_;
     request_.sample = &sample_;
+    request_.memory_limit = memory_limit;
   }
   PartRequest(const PartRequest&) = delete;
   PartRequest& operator=(const PartRequest&) = delete;
@@ -71,10 +72,12 @@ class Chooser {
       choice_.comparison = Comparison::blocks;
   }
 
-  Result<CodedPart> plan(std::uint64_t begin, std::uint64_t slices, bool measured) const {
-    const PartRequest part(request_, begin, slices);
+  Result<CodedPart> plan(std::uint64_t begin, std::uint64_t slices, bool measured) {
+    // What is kept of the whole and of other parts is not there for this one.
+    const PartRequest part(request_, begin, slices, request_.memory_limit - std::min(held_, request_.memory_limit));
     QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(part.get(), choice_, kernels_));
     if (measured && chosen.bytes == 0) QUERN_RETURN_IF_ERROR(measure(part.get(), chosen));
+    if (chosen.encoded && !hold(chosen.encoded->bytes())) chosen.encoded.reset();
     const std::uint64_t heads = kInnerHead * chunks_of(part.get().shape, chosen.way.layout) + kPartHead;
     return CodedPart{slices, chosen.bytes + heads,
                      PartEncoding{{slices, chosen.way.layout},
@@ -83,18 +86,19 @@ class Chooser {
   }
 
   /// What the array takes as a whole.
-  Result<std::uint64_t> whole_bytes(ChosenLayout& whole) const {
+  Result<std::uint64_t> whole_bytes(ChosenLayout& whole) {
     if (whole.bytes == 0) QUERN_RETURN_IF_ERROR(measure(request_, whole));
+    if (whole.encoded) held_ = whole.encoded->bytes();
     return whole.bytes + kChunkHead * chunks_of(request_.shape, whole.way.layout);
   }
 
   /// The parts that proposed cuts make; nothing once they take `most` bytes.
-  Result<Vector<CodedPart>> plan_all(const Vector<Cut>& cuts, std::uint64_t most) const {
+  Result<Vector<CodedPart>> plan_all(const Vector<Cut>& cuts, std::uint64_t most) {
     Vector<CodedPart> parts;
     std::uint64_t bytes = 0;
     std::uint64_t begin = 0;
     for (std::size_t i = 0; i <= cuts.size();) {
-      // Up to the next cut between unlike slices.
+      // Up to the next sure cut.
       Vector<CodedPart> group;
       const std::uint64_t group_begin = begin;
       do {
@@ -103,7 +107,7 @@ class Chooser {
         group.push_back(std::move(part));
         begin = end;
         ++i;
-      } while (i <= cuts.size() && !cuts[i - 1].unlike);
+      } while (i <= cuts.size() && !cuts[i - 1].sure);
       QUERN_RETURN_IF_ERROR(join(group_begin, begin, group));
       for (CodedPart& part : group) {
         bytes += part.bytes;
@@ -117,12 +121,8 @@ class Chooser {
   ChosenParts result(Vector<CodedPart> parts) const {
     ChosenParts chosen;
     Vector<std::uint64_t> slices;
-    std::uint64_t kept = 0;
     for (CodedPart& part : parts) {
       slices.push_back(part.slices);
-      // Chunks of all parts together are kept as far as those of one array are.
-      if (part.encoding.encoded) kept += part.encoding.encoded->bytes();
-      if (!may_keep(request_, kept)) part.encoding.encoded.reset();
       chosen.parts.push_back(std::move(part.encoding));
     }
     chosen.chunk_slices = fewest_chunk_slices(slices);
@@ -130,13 +130,20 @@ class Chooser {
   }
 
  private:
+  /// Whether chunks of so many bytes are kept: those of all parts together as far as those of one array are.
+  bool hold(std::uint64_t bytes) {
+    if (!may_keep(request_, parts_held_ + bytes)) return false;
+    parts_held_ += bytes;
+    held_ += bytes;
+    return true;
+  }
   Status measure(const PlanRequest& request, ChosenLayout& chosen) const {
     QUERN_ASSIGN_OR_RETURN(chosen, encode_layout(request, chosen.way, choice_.parts, kernels_));
     return {};
   }
-  /// Joins neighbours that differ in scale where they are smaller as one part, from the first on, while all that is
+  /// Joins neighbours where they are smaller as one part, from the first on, while all that is
   /// encoded for it is no more than the slices from `begin` to `end`, which they are.
-  Status join(std::uint64_t begin, std::uint64_t end, Vector<CodedPart>& parts) const {
+  Status join(std::uint64_t begin, std::uint64_t end, Vector<CodedPart>& parts) {
     std::uint64_t left = end - begin;
     for (std::size_t i = 0; i + 1 < parts.size();) {
       const std::uint64_t slices = parts[i].slices + parts[i + 1].slices;
@@ -162,6 +169,8 @@ class Chooser {
   const PlanRequest& request_;
   LayoutChoice choice_;
   const kernels::StencilKernels& kernels_;
+  std::uint64_t held_ = 0;        ///< bytes of what is kept
+  std::uint64_t parts_held_ = 0;  ///< of them of parts, joined ones counted again
 };
 
 std::uint64_t bytes_of(const Vector<CodedPart>& parts, std::uint64_t chunk_slices, std::uint64_t slices) {
@@ -184,7 +193,7 @@ Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, cons
   if (!measures || choice.axes || request.max_chunks != UINT64_MAX) return std::optional<ChosenParts>();
   QUERN_ASSIGN_OR_RETURN(const Vector<Cut> cuts, propose_cuts(request));
   if (cuts.empty()) return std::optional<ChosenParts>();
-  const Chooser chooser(request, choice, kernels);
+  Chooser chooser(request, choice, kernels);
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t most, chooser.whole_bytes(whole));
   QUERN_ASSIGN_OR_RETURN(Vector<CodedPart> parts, chooser.plan_all(cuts, most));
   if (parts.empty()) return std::optional<ChosenParts>();
@@ -195,7 +204,7 @@ Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, cons
 
 Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
                                const kernels::StencilKernels& kernels, std::span<const std::uint64_t> slices) {
-  const Chooser chooser(request, choice, kernels);
+  Chooser chooser(request, choice, kernels);
   Vector<CodedPart> parts;
   std::uint64_t begin = 0;
   for (const std::uint64_t n : slices) {

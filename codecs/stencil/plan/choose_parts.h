@@ -20,8 +20,8 @@ struct ChosenParts {
 };
 
 /// The parts that take fewer bytes than the array as a whole, `whole` being how that would be encoded; nothing where
-/// none do. Each part is planned as an array by itself and encoded; what is proposed in scale alone is joined again
-/// where that is smaller. Sets what `whole` lacks of its own encoding. May throw std::bad_alloc.
+/// none do. Each part is planned as an array by itself and encoded; neighbours whose cut is not sure are joined
+/// again where that is smaller. Sets what `whole` lacks of its own encoding. May throw std::bad_alloc.
 Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
                                                 const kernels::StencilKernels& kernels, ChosenLayout& whole);
 

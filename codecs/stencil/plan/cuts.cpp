@@ -16,8 +16,11 @@ constexpr std::uint64_t kMostRows = 16;  // of a slice
 constexpr std::uint64_t kMostColumns = 128;
 constexpr std::uint64_t kFewestColumns = 8;
 constexpr std::uint64_t kLookedAtShare = 8;
-constexpr std::size_t kManyUnlike = 15;  // as many are a component axis; more have to stand out
+constexpr std::size_t kMostComponents = 16;  // slices of an axis that may be all unlike
 constexpr std::size_t kMostCuts = 63;
+// Differences count in sixteenths of codes: what a wide bound hides tells like from unlike, too.
+constexpr double kFiner = 16;
+constexpr double kCodeBits = 7;  // of a difference of one code, then
 constexpr double kUnlikeBits = 1;
 constexpr double kScaleBits = 2;
 
@@ -50,6 +53,7 @@ Window window_of(const Shape& array) {
 struct SliceBits {
   Vector<double> within;  ///< of each slice
   Vector<double> across;  ///< from each slice but the last to the next
+  Vector<double> apart;   ///< the same, but to another place of the next: what slices that are unrelated have
 };
 
 template <class Element>
@@ -60,53 +64,66 @@ SliceBits slice_bits(const ConstBox3& box, double inverse) {
   for (std::uint64_t i = 0; i < box.extents[0]; ++i) {
     std::uint64_t within = 0;
     std::uint64_t across = 0;
+    std::uint64_t apart = 0;
     for (std::uint64_t j = 0; j < box.extents[1]; ++j) {
       const Bits* const row = data + i * box.strides[0] + j * box.strides[1];
       const Bits* const next = i + 1 < box.extents[0] ? row + box.strides[0] : row;
+      const Bits* const other =
+          next + ((j + (box.extents[1] + 1) / 2) % box.extents[1]) * box.strides[1] - j * box.strides[1];
       for (std::uint64_t x = 1; x < box.extents[2]; ++x) {
         const double value = Element::value(row[x]);
         within += difference_bits(value, Element::value(row[x - 1]), inverse);
         across += difference_bits(value, Element::value(next[x]), inverse);
+        const std::uint64_t far = (x + box.extents[2] / 2) % box.extents[2];
+        apart += difference_bits(value, Element::value(other[far]), inverse);
       }
     }
     const auto count = static_cast<double>(box.extents[1] * (box.extents[2] - 1));
     found.within.push_back(static_cast<double>(within) / count);
-    if (i + 1 < box.extents[0]) found.across.push_back(static_cast<double>(across) / count);
+    if (i + 1 == box.extents[0]) break;
+    found.across.push_back(static_cast<double>(across) / count);
+    found.apart.push_back(static_cast<double>(apart) / count);
   }
   return found;
 }
 
-/// For each place but the first, whether the slices on both sides are unlike.
-Vector<bool> unlike_places(const SliceBits& bits) {
-  const std::size_t slices = bits.within.size();
-  const auto& across = bits.across;
-  Vector<bool> unlike(slices, false);
-  for (std::size_t i = 1; i < slices; ++i)
-    unlike[i] = across[i - 1] >= std::max(bits.within[i - 1], bits.within[i]) + kUnlikeBits;
-  if (static_cast<std::size_t>(std::count(unlike.begin(), unlike.end(), true)) <= kManyUnlike) return unlike;
-  for (std::size_t i = 1; i < slices; ++i) {
-    const double before = i > 1 ? across[i - 2] : 0;
-    const double behind = i + 1 < slices ? across[i] : 0;
-    unlike[i] = unlike[i] && across[i - 1] >= std::max(before, behind) + kUnlikeBits;
+/// For each place but the first, whether the slices on both sides are unlike, and whether that is sure.
+struct UnlikePlaces {
+  explicit UnlikePlaces(const SliceBits& bits) : unlike(bits.within.size(), false), sure(bits.within.size(), false) {
+    const std::size_t slices = bits.within.size();
+    const auto& across = bits.across;
+    for (std::size_t i = 1; i < slices; ++i) {
+      unlike[i] = across[i - 1] >= std::max(bits.within[i - 1], bits.within[i]) + kUnlikeBits &&
+                  across[i - 1] >= bits.apart[i - 1] - kUnlikeBits;
+      const double before = i > 1 ? across[i - 2] : 0;
+      const double behind = i + 1 < slices ? across[i] : 0;
+      const bool stands_out = across[i - 1] >= std::max(before, behind) + kUnlikeBits;
+      sure[i] = unlike[i] && (stands_out || slices <= kMostComponents);
+    }
+    if (static_cast<std::size_t>(std::count(unlike.begin(), unlike.end(), true)) >= kMostComponents) unlike = sure;
   }
-  return unlike;
-}
+
+  Vector<bool> unlike;
+  Vector<bool> sure;
+};
 
 /// Parts have some elements at least; a cut that leaves fewer before it is left out.
-Vector<Cut> cuts_at(const SliceBits& bits, const Vector<bool>& unlike, std::uint64_t fewest, bool by_scale) {
+Vector<Cut> cuts_at(const SliceBits& bits, const UnlikePlaces& places, std::uint64_t fewest, bool by_scale) {
   const std::size_t slices = bits.within.size();
   Vector<Cut> cuts;
   std::size_t begin = 0;
-  double sum = bits.within[0];
+  // Below a code scales make no difference.
+  const auto coded_bits = [&](std::size_t i) { return std::max(bits.within[i], kCodeBits); };
+  double sum = coded_bits(0);
   for (std::size_t i = 1; i < slices; ++i) {
     const double mean = sum / static_cast<double>(i - begin);
-    const bool scale = by_scale && std::fabs(bits.within[i] - mean) >= kScaleBits;
-    if ((unlike[i] || scale) && i - begin >= fewest && slices - i >= fewest) {
-      cuts.push_back({i, unlike[i]});
+    const bool scale = by_scale && std::fabs(coded_bits(i) - mean) >= kScaleBits;
+    if ((places.unlike[i] || scale) && i - begin >= fewest && slices - i >= fewest) {
+      cuts.push_back({i, places.sure[i]});
       begin = i;
       sum = 0;
     }
-    sum += bits.within[i];
+    sum += coded_bits(i);
   }
   return cuts;
 }
@@ -122,12 +139,13 @@ Result<Vector<Cut>> propose_cuts(const PlanRequest& request) {
   AlignedBuffer room;
   QUERN_RETURN_IF_ERROR(room.resize(window.place.elems() * dtype_bytes(request.dtype)));
   QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, request.sample->look(window.first, window.place, room.data(), nullptr));
-  const SliceBits bits = with_element(
-      request.dtype, [&](auto element) { return slice_bits<decltype(element)>(box, 1 / (2 * request.bound.value)); });
+  const SliceBits bits = with_element(request.dtype, [&](auto element) {
+    return slice_bits<decltype(element)>(box, kFiner / (2 * request.bound.value));
+  });
   const std::uint64_t fewest = (kFewestPartElems + slice - 1) / slice;
-  const Vector<bool> unlike = unlike_places(bits);
+  const UnlikePlaces places(bits);
   for (const bool by_scale : {true, false}) {
-    Vector<Cut> cuts = cuts_at(bits, unlike, fewest, by_scale);
+    Vector<Cut> cuts = cuts_at(bits, places, fewest, by_scale);
     if (cuts.size() <= kMostCuts) return cuts;
   }
   return Vector<Cut>();
