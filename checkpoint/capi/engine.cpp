@@ -338,7 +338,7 @@ quern_status quern_checkpoint_newest_of(const char* const* paths, uint64_t count
     for (uint64_t i = 0; i < count; ++i) {
       auto store = quern::checkpoint::Store::open(quern::checkpoint::system_files(), quern::String(paths[i]), report);
       if (!store.ok()) {
-        ck::thread_error().set(report, store.status());
+        ck::set_error(report, store.status());
         return static_cast<quern_status>(store.status().code());
       }
       stores.push_back(std::move(store).value());
