@@ -95,7 +95,8 @@ class Estimation {
     const bool exact = lossless || f_.is_constant() || (!is_float(f_.dtype) && out.absolute < 1);
     if (exact) out.absolute = 0;
     const bool rounds = codec.power_steps && out.absolute > 0 && std::isfinite(out.absolute);
-    const double used = rounds ? power_of_two_below(out.absolute) / range : relative;
+    const double rounded_bound = rounds ? power_of_two_below(out.absolute) : out.absolute;
+    const double used = rounds ? rounded_bound / range : relative;
     const double effective = effective_bound(f_, lossless ? kLosslessBound : std::max(used, 1e-300));
     const double place = std::clamp(-2 * log2_of(effective), 0.0, static_cast<double>(kGrid - 1));
     const auto low = static_cast<std::size_t>(std::min(static_cast<int>(place), kGrid - 2));
@@ -128,7 +129,9 @@ class Estimation {
         out.ssim = rounded(ordered(ssim(u.high), ssim(u.middle), ssim(u.low)));
       }
       const Quantiles e = target(kMaxError);
-      const auto share = [](double x) { return std::clamp(x, 0.0, 1.0); };
+      // Networks say it of the bound that the codec works with.
+      const double part_used = rounds ? rounded_bound / out.absolute : 1;
+      const auto share = [&](double x) { return std::clamp(x, 0.0, 1.0) * part_used; };
       out.max_error_share = rounded(ordered(share(e.low), share(e.middle), share(e.high)));
       const Quantiles c = target(kAutocorrelation);
       const auto correlation = [](double x) { return std::clamp(x, -1.0, 1.0); };

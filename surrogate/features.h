@@ -1,4 +1,4 @@
-// Stage 1: what one array is like, from whole mini-blocks of at most a twentieth of it. Depends on no bound and no codec.
+// Stage 1: what one array is like, from whole mini-blocks of about 2^18 values. Depends on no bound and no codec.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ struct Features {
   bool is_constant() const { return !(range > 0); }
 };
 
-/// Reads at most a twentieth of an array, or 2^18 values of it. `range` is of its valid values: finite and no fill
+/// Reads about 2^18 values of an array, all where it has no more. `range` is of its valid values: finite and no fill
 /// value. The result does not depend on the number of threads. Memory: about 3 MB a thread.
 Result<Features> extract_features(const ArrayView& array, const std::optional<ValueRange>& range,
                                   std::span<const std::uint64_t> fill_bits, const Execution& execution);

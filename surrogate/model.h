@@ -20,7 +20,7 @@ enum Target : std::size_t {
   kRate,             ///< log2 of bits a value by the closed form's
   kPsnr,             ///< dB above the closed form's
   kSsim,             ///< log2(1 - SSIM + 1e-4) above the closed form's
-  kMaxError,         ///< largest error by the bound
+  kMaxError,         ///< largest error by the bound that the codec works with
   kAutocorrelation,  ///< of the error, lag 1
   kCompressTime,     ///< log2 of processor time a million values by the calibration's time
   kDecompressTime,

@@ -185,12 +185,23 @@ void put_deep(Writer& out, const DeepPart& deep, const Form& form) {
   put_codecs(out, deep.codecs, form);
 }
 
-Status take_deep(Reader& in, std::uint32_t inputs, const Form& form, DeepPart& deep) {
+/// Whether both parts speak of the same codecs in the same order.
+bool are_of_same_codecs(const std::vector<CodecModel>& a, const std::vector<CodecModel>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const CodecModel& x, const CodecModel& y) {
+    return x.codec == y.codec && x.version == y.version && x.foreign == y.foreign && x.power_steps == y.power_steps;
+  });
+}
+
+Status take_deep(Reader& in, std::uint32_t inputs, const Form& form, const std::vector<CodecModel>& codecs,
+                 DeepPart& deep) {
   QUERN_ASSIGN_OR_RETURN(deep.patches.squares, models::read_network(in));
   QUERN_ASSIGN_OR_RETURN(deep.patches.cubes, models::read_network(in));
   if (const char* const wrong = check_patch_networks(deep.patches); wrong != nullptr)
     return Status(StatusCode::corrupt, wrong);
-  return take_codecs(in, inputs + static_cast<std::uint32_t>(kDeepFeatures), form, deep.codecs);
+  QUERN_RETURN_IF_ERROR(take_codecs(in, inputs + static_cast<std::uint32_t>(kDeepFeatures), form, deep.codecs));
+  if (!are_of_same_codecs(codecs, deep.codecs))
+    return Status(StatusCode::corrupt, "the model's deep part is of other codecs");
+  return {};
 }
 
 }  // namespace
@@ -256,7 +267,7 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   if ((flags & kHasDeep) != 0) {
     model.deep.emplace();
     model.deep->usual = (flags & kDeepIsUsual) != 0;
-    QUERN_RETURN_IF_ERROR(take_deep(in, model.inputs, form, *model.deep));
+    QUERN_RETURN_IF_ERROR(take_deep(in, model.inputs, form, model.codecs, *model.deep));
   }
   QUERN_RETURN_IF_ERROR(in.expect_end());
   return model;

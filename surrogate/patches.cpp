@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "kernels/common/cpu/isa.h"
 #include "kernels/network/cpu/evaluate.h"
@@ -15,8 +16,10 @@ namespace {
 
 constexpr double kUnit = 1 << kPatchUnitBits;
 
+/// NaN becomes 0.
 std::int16_t stored(double value) {
   constexpr double kMost = (1 << (kPatchBits - 1)) - 1;
+  if (std::isnan(value)) return 0;
   const double scaled = std::clamp(value * kUnit, -kMost, kMost);
   return static_cast<std::int16_t>(static_cast<int>(scaled + 32768.5) - 32768);
 }
@@ -63,6 +66,8 @@ Patches take_patches(const ArrayView& array, const std::optional<ValueRange>& ra
   for (std::size_t a = 0; a < 3; ++a)
     if (plan.block[a] < side[a]) return out;
   const Scale scale = scale_of(*range);
+  // Ranges of subnormal numbers, and ranges that callers gave with an infinite end.
+  if (!std::isfinite(1 / scale.range) || !std::isfinite(scale.middle) || !std::isfinite(scale.range)) return out;
   SampleBlock block;
   std::uint64_t loaded = plan.blocks;
   for (std::uint64_t i = 0; i < kPatches; ++i) {

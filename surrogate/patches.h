@@ -30,8 +30,8 @@ struct Patches {
 kernels::TensorShape patch_shape(bool cubes);
 
 /// Takes patches from the mini-blocks that stage 1 reads (SamplePlan). Arrays of three axes of at least 8 elements give
-/// cubes, others squares of their last two axes; none where these are shorter than 16, or no two values differ. The same
-/// on every machine. Reads at most 32 mini-blocks.
+/// cubes, others squares of their last two axes; none where these are shorter than 16, no two values differ, or
+/// the range or 1 by the range overflows. The same on every machine. Reads at most 32 mini-blocks.
 Patches take_patches(const ArrayView& array, const std::optional<ValueRange>& range,
                      std::span<const std::uint64_t> fill_bits);
 

@@ -47,7 +47,9 @@ bool set_targets(Row& row) {
   if (run.bound_abs > 0 && run.psnr_db && *run.psnr_db < 250) {
     set_target(row, kPsnr, *run.psnr_db - base_of(run.inputs, kBasePsnr), 40);
     if (run.ssim) set_target(row, kSsim, log2_of(1 + kSsimFloor - *run.ssim) - base_of(run.inputs, kBaseSsim), 14);
-    set_target(row, kMaxError, run.max_error / run.bound_abs, 1);
+    // By the bound that the codec works with, as the inputs are.
+    const double used = run.power_steps ? power_of_two_below(run.bound_abs) : run.bound_abs;
+    set_target(row, kMaxError, run.max_error / used, 1);
     if (run.autocorrelation) set_target(row, kAutocorrelation, *run.autocorrelation, 1);
   }
   if (run.calibration_seconds > 0) {
@@ -56,6 +58,16 @@ bool set_targets(Row& row) {
     if (run.decompress_seconds > 0) set_target(row, kDecompressTime, log2_of(run.decompress_seconds / unit), 40);
   }
   return true;
+}
+
+/// A codec with runs that round bounds and runs that do not; empty where there is none.
+std::string mixed_steps(const std::vector<Row>& rows) {
+  std::map<std::string, bool> known;
+  for (const Row& row : rows) {
+    const auto [found, is_new] = known.emplace(row.run.codec, row.run.power_steps);
+    if (!is_new && found->second != row.run.power_steps) return row.run.codec;
+  }
+  return {};
 }
 
 void set_parts(std::vector<Row>& rows) {
@@ -84,7 +96,8 @@ bool read_runs(const std::string& path, RunsTable& table, std::string& problem) 
     return false;
   }
   if (line != runs_header()) {
-    problem = path + ": its columns are not those of quern bench --sweep";
+    problem =
+        path + ": its columns are not those of this version's quern bench --sweep; make runs of an older version again";
     return false;
   }
   while (std::getline(file, line)) {
@@ -109,6 +122,10 @@ bool read_runs(const std::string& path, RunsTable& table, std::string& problem) 
   }
   if (table.rows.empty()) {
     problem = path + ": has no run that was finished";
+    return false;
+  }
+  if (const std::string peer = mixed_steps(table.rows); !peer.empty()) {
+    problem = path + ": some runs of " + peer + " are with steps=2 and some without; keep those of one kind";
     return false;
   }
   set_parts(table.rows);

@@ -139,6 +139,7 @@ TEST(Estimator, Integers_UnderOne_AreExact) {
 
 TEST(Estimator, PeersOfAModel_StandBesideTheCodecs) {
   surrogate::Model model = surrogate::read_model(surrogate::builtin_model()).value();
+  model.deep.reset();
   model.codecs.push_back(*model.by_name("stencil"));
   model.codecs.back().codec = "theirs";
   model.codecs.back().version = 0;
@@ -164,13 +165,16 @@ TEST(Estimator, PeersOfAModel_StandBesideTheCodecs) {
 
 TEST(Estimator, PeersWithStepsOfPowersOfTwo_AreTheSameBetweenThem) {
   surrogate::Model model = surrogate::read_model(surrogate::builtin_model()).value();
+  model.deep.reset();
   model.codecs = {*model.by_name("stencil")};
   model.codecs.front().codec = "theirs";
   model.codecs.front().version = 0;
   model.codecs.front().foreign = true;
   model.codecs.front().types = 1U << static_cast<unsigned>(DType::f32);
   const std::vector<float> values = waves(20, 64, 64, 0.02);
+  std::vector<double> shares;
   const auto ratios = [&](bool power_steps) {
+    shares.clear();
     model.codecs.front().power_steps = power_steps;
     const auto bytes = surrogate::write_model(model);
     EstimateOptions options;
@@ -180,10 +184,18 @@ TEST(Estimator, PeersWithStepsOfPowersOfTwo_AreTheSameBetweenThem) {
     const auto found = builtin_estimator().estimate(view(values, "20x64x64"), options, Execution{});
     EXPECT_TRUE(found.ok()) << found.status().text();
     if (found.ok())
-      for (const Estimate& e : found->estimates) out.push_back(e.ratio.value);
+      for (const Estimate& e : found->estimates) {
+        out.push_back(e.ratio.value);
+        shares.push_back(e.max_error_share.value);
+      }
     return out;
   };
   const std::vector<double> rounded = ratios(true);
+  // The largest error is the same under the bounds between two powers, so its share of a larger one is smaller.
+  ASSERT_EQ(shares.size(), 4U);
+  EXPECT_GT(shares[0], 0);
+  EXPECT_NEAR(shares[1], shares[0] / 1.5, 1e-3);
+  EXPECT_NEAR(shares[2], shares[0] / 1.9375, 1e-3);
   const std::vector<double> plain = ratios(false);
   ASSERT_EQ(rounded.size(), 4U);
   ASSERT_EQ(plain.size(), 4U);
@@ -231,6 +243,49 @@ TEST(Estimator, DeepFeatures_AreForModelsThatHaveThem) {
   EXPECT_EQ(counts->estimates.front().ratio.value, plain->estimates.front().ratio.value);
   EXPECT_LT(deep->estimates.front().ratio.value, 0.7 * plain->estimates.front().ratio.value);
   EXPECT_EQ(usually_deep->estimates.front().ratio.value, deep->estimates.front().ratio.value);
+}
+
+TEST(Estimator, DeepFeaturesOfTheModelThatShips_GiveFiniteOrderedIntervals) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto is_same = [](const Estimate& a, const Estimate& b) {
+    return a.codec == b.codec && a.ratio.low == b.ratio.low && a.ratio.value == b.ratio.value &&
+           a.ratio.high == b.ratio.high && a.max_error_share.value == b.max_error_share.value;
+  };
+  const auto check = [&](const ArrayView& array, const char* what) {
+    SCOPED_TRACE(what);
+    EstimateOptions options;
+    options.bounds = {{BoundKind::rel, 1e-2}, {BoundKind::rel, 1e-4}};
+    options.features = EstimateFeatures::deep;
+    options.all_codecs = true;
+    options.speeds = false;
+    std::vector<EstimateReport> reports;
+    for (const std::size_t threads : {1, 4}) {
+      Execution execution;
+      execution.threads = threads;
+      auto found = builtin_estimator().estimate(array, options, execution);
+      ASSERT_TRUE(found.ok()) << found.status().text();
+      reports.push_back(std::move(found).value());
+    }
+    ASSERT_FALSE(reports[0].estimates.empty());
+    expect_sane(reports[0]);
+    for (const Estimate& e : reports[0].estimates) expect_ordered(e.max_error_share);
+    EXPECT_TRUE(std::equal(reports[0].estimates.begin(), reports[0].estimates.end(), reports[1].estimates.begin(),
+                           reports[1].estimates.end(), is_same));
+  };
+  std::vector<float> values = waves(20, 64, 64, 0.02);
+  check(view(values, "20x64x64"), "cubes");
+  check(view(values, "1280x64"), "squares");
+  check(view(values, "81920"), "one axis");
+  for (std::size_t i = 0; i < values.size(); i += 7) values[i] = i % 2 == 0 ? nan : infinity;
+  check(view(values, "20x64x64"), "NaN and infinity");
+  check(view({3.0F}, "1x1x1"), "one value");
+  std::vector<double> doubles(values.size());
+  for (std::size_t i = 0; i < doubles.size(); i += 3) doubles[i] = 1e-310;
+  check({doubles.data(), DType::f64, Shape::parse("20x64x64").value()}, "subnormal numbers");
+  std::vector<std::int32_t> integers(values.size());
+  for (std::size_t i = 0; i < integers.size(); ++i) integers[i] = static_cast<std::int32_t>(i * i % 977);
+  check({integers.data(), DType::i32, Shape::parse("20x64x64").value()}, "i32");
 }
 
 TEST(Estimator, CodecsThatAutoNeverTakes_AreNamedOrAskedForAll) {

@@ -1,6 +1,8 @@
 // Model files: whole ones come back, others are refused with the right reason.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <quern/codec.h>
 
 #include "kernels/common/bits.h"
@@ -169,6 +171,16 @@ TEST(Model, OfVersion3_CutOrTurned_IsRefused) {
   Model model = with_deep_features();
   std::swap(model.deep->patches.squares, model.deep->patches.cubes);
   EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+  // Networks of other codecs, of another version or with other steps.
+  const std::function<void(std::vector<CodecModel>&)> changes[] = {
+      [](auto& codecs) { codecs.pop_back(); }, [](auto& codecs) { codecs.back().codec = "zfp"; },
+      [](auto& codecs) { ++codecs.front().version; }, [](auto& codecs) { codecs.back().power_steps = false; },
+      [](auto& codecs) { codecs.front().foreign = true; }};
+  for (const auto& change : changes) {
+    model = with_deep_features();
+    change(model.deep->codecs);
+    EXPECT_EQ(read_model(write_model(model)).status().code(), StatusCode::corrupt);
+  }
   // Networks that take no deep features.
   model = with_deep_features();
   model.deep->codecs = model.codecs;

@@ -68,6 +68,16 @@ TEST(Patches, MissingValuesAndInfinities_DoNoHarm) {
   EXPECT_EQ(patches_of(values, "100x100").values.size(), kPatches * 256 * kPatchChannels);
 }
 
+TEST(Patches, OfRangesThatOverflow_AreNone) {
+  std::vector<double> values(4096);
+  for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 1e-310;
+  const ArrayView array{values.data(), DType::f64, Shape::parse("64x64").value()};
+  EXPECT_TRUE(take_patches(array, value_range(array, {}, Execution{}), {}).values.empty());
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const ValueRange& range : {ValueRange{0, infinity}, ValueRange{-infinity, 0}, ValueRange{-infinity, infinity}})
+    EXPECT_TRUE(take_patches(array, range, {}).values.empty());
+}
+
 TEST(DeepFeatures, AreTheMeansOfWhatTheNetworkMakes) {
   const Patches patches = patches_of(waves(1, 300, 400, 1), "300x400");
   std::vector<double> sums(kDeepFeatures);
