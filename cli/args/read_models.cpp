@@ -95,8 +95,8 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
     out.experts = std::to_string(experts);
   }
   if (!raw.hidden.empty()) {
-    const std::uint64_t hidden = parse_count(raw.hidden, "--hidden", 1024);
-    if (hidden == 0) fail(Exit::usage, "--hidden 0: use 1 to 1024");
+    const std::uint64_t hidden = parse_count(raw.hidden, "--hidden", 512);
+    if (hidden == 0) fail(Exit::usage, "--hidden 0: use 1 to 512");
     out.hidden = std::to_string(hidden);
   }
   if (!raw.without.empty() && raw.without != "levels" && raw.without != "hidden")

@@ -38,6 +38,7 @@ void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> 
       }
     }
     out["deep_features"] = model.deep.has_value();
+    out["deep_features_usual"] = model.deep && model.deep->usual;
     out["record"] = record.is_discarded() ? Json(nullptr) : record;
     print_json(out);
     return;

@@ -215,9 +215,10 @@ TrainingOptions deep_options(TrainingOptions options) {
   return options;
 }
 
-/// Trains networks for patches on some rows, and puts deep features behind the inputs of all.
+/// Trains networks for patches on some rows, and puts deep features behind the inputs of all, in place of earlier ones.
 PatchNetworks use_deep_features(const std::vector<const Row*>& training, const ArrayPatches& patches,
                                 const TrainingOptions& options, RunsTable& table) {
+  for (Row& row : table.rows) row.inputs = row.run.inputs;
   PatchNetworks networks = train_patch_networks(training, patches, options);
   add_deep_features(networks, patches, table.rows);
   return networks;
@@ -250,6 +251,12 @@ int train(RunsTable& table, const Arguments& args, const ArrayPatches& patches, 
   }
   model.record = record_of(table, args, errors);
   const Vector<std::uint8_t> bytes = write_model(model);
+  if (bytes.size() > kMostModelBytes) {
+    std::fprintf(stderr,
+                 "quern: %s: not written: the model has %zu bytes, and %zu are read; lower --hidden or --experts\n",
+                 args.output.c_str(), bytes.size(), kMostModelBytes);
+    return 1;
+  }
   if (!write_or_say(args.output, bytes)) return 2;
   std::printf("%s: %zu bytes, from %zu runs (%zu failed, %zu not read)\n", args.output.c_str(), bytes.size(),
               table.rows.size(), table.failed, table.unread);
@@ -360,7 +367,7 @@ int run(int argc, char** argv) {
       }
       (part == "levels" ? args.training.without_levels : args.training.without_hidden) = true;
     } else if (word == "--hidden" && has_value) {
-      args.training.hidden = std::clamp(std::atoi(argv[++i]), 1, 1024);
+      args.training.hidden = std::clamp(std::atoi(argv[++i]), 1, 512);
     } else if (word == "--features" && has_value) {
       const std::string features = argv[++i];
       if (features != "counts" && features != "deep" && features != "usually-deep") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -165,13 +166,22 @@ kernels::Network network_of(const Convolutions& convolutions, const Form& form) 
 
 bool read_patches(const std::vector<std::string>& files, const RunsTable& table, ArrayPatches& patches,
                   std::string& problem) {
-  std::set<std::string> wanted;
-  for (const Row& row : table.rows) wanted.insert(row.run.sha256);
+  std::map<std::string, std::set<double>> wanted;  // arrays, and the ranges that their runs have
+  for (const Row& row : table.rows) wanted[row.run.sha256].insert(row.run.range);
   for (const std::string& file : files) {
     StoredArray array;
     if (!read_stored_array(file, array, problem)) return false;
-    if (!wanted.contains(array.sha256)) continue;
-    patches[array.sha256] = take_patches(array.view(), value_range(array.view(), {}, Execution{}), {});
+    const auto of_runs = wanted.find(array.sha256);
+    if (of_runs == wanted.end()) continue;
+    const std::optional<ValueRange> range = value_range(array.view(), {}, Execution{});
+    // Of fill values nothing is known here: patches would show them as values.
+    if (of_runs->second != std::set<double>{range ? range->max - range->min : 0}) {
+      problem = file +
+                ": has another range than in its runs, which were made with fill values; deep features are trained on "
+                "arrays without: leave the runs of this array out";
+      return false;
+    }
+    patches[array.sha256] = take_patches(array.view(), range, {});
   }
   for (const Row& row : table.rows) {
     if (patches.contains(row.run.sha256)) continue;

@@ -162,9 +162,23 @@ class Peers(CliTest):
                      "--features", "deep", "--data", self.field)
         self.ok("train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"), "--epochs", 20, "--hidden", 8,
                 "--features", "deep", "--data", *[self.path(f) for f in self.files() if f.endswith(".f32")])
-        self.assertTrue(self.json(self.ok("model", "info", self.path("d.qmodel"), "--json"))["deep_features"])
+        info = self.json(self.ok("model", "info", self.path("d.qmodel"), "--json"))
+        self.assertEqual((info["deep_features"], info["deep_features_usual"]), (True, False))
         found = self.json(self.ok(*deep, self.path("d.qmodel")))
         self.assertEqual({e["codec"] for e in found["estimates"]}, {"works", "lorenzo"})
+        # Runs with fill values, and a peer whose runs are of two kinds.
+        for column, codec, value, words, message in (
+                ("range", None, "7", ["--features", "deep", "--data", self.field], "has another range"),
+                ("power_steps", "works", "1", [], "some runs of works are with steps=2")):
+            rows = self.runs()
+            for row in [r for r in rows if codec in (None, r["codec"])][-1 if codec else 0:]:
+                row[column] = value
+            with open(self.path("odd.csv"), "w", newline="") as f:
+                writer = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+            self.refused(1, message, "train", "quality", "--runs", self.path("odd.csv"), "-o", self.path("o.qmodel"), *words)
+            self.assertFalse(os.path.exists(self.path("o.qmodel")))
         # Of types that no run was of nothing is said.
         ints = self.write("b_40x50.i32", bytes(8000))
         found = self.json(self.ok("estimate", "--model", model, "--json", ints))
