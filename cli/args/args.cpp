@@ -360,6 +360,10 @@ void read_estimate(const RawArgs& raw, const CLI::App& verb, EstimateArgs& out) 
   out.calibration = raw.calibration;
   if (!out.model.empty() && !out.calibration.empty())
     fail(Exit::usage, "--calibration: is of the model that ships; leave --model out");
+  if (out.features == EstimateFeatures::deep && !out.calibration.empty())
+    fail(
+        Exit::usage,
+        "--calibration: has the errors of estimates without deep features; leave --features deep or --calibration out");
   out.html = read_html(raw, verb);
   out.force = raw.force;
   out.data = read_data(raw);

@@ -108,6 +108,8 @@ Peer parse_peer(std::string_view text) {
   constexpr std::string_view kPowerSteps = " steps=2";
   peer.power_steps = peer.name.ends_with(kPowerSteps);
   if (peer.power_steps) peer.name.erase(peer.name.size() - kPowerSteps.size());
+  if (peer.name.find(' ') != std::string::npos)
+    refuse(peer.name, "behind the name only steps=2 can stand, as in name=NAME steps=2: COMPRESS ;; DECOMPRESS");
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
   };

@@ -33,8 +33,9 @@ struct PeerFiles {
 };
 
 /// Reads "name=NAME: COMPRESS ;; DECOMPRESS", or "name=NAME: COMMAND" where one command does both. "name=NAME steps=2:"
-/// says that the peer rounds bounds down to powers of two. Commands are cut into words at blanks; '...', "..." and a backslash keep what they hold together. No shell reads them. Throws
-/// CliError (usage) for a missing placeholder, one that is not known, or a quote that is left open.
+/// says that the peer rounds bounds down to powers of two. Commands are cut into words at blanks; '...', "..." and a
+/// backslash keep what they hold together. No shell reads them. Throws CliError (usage) for a missing placeholder, one
+/// that is not known, or a quote that is left open.
 Peer parse_peer(std::string_view text);
 
 /// The words to run. A word that is nothing but {extents} or {dims} becomes one word an axis. Throws CliError (usage)

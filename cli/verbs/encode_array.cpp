@@ -227,6 +227,7 @@ std::vector<Estimate> expect(const Job& job, const ArrayView& array, const Compr
   EstimateOptions options;
   options.fill_bits = job.options.fill_bits;
   options.range = made.range;
+  options.all_codecs = true;  // of those, what was tried is picked below
   Vector<std::pair<std::string, EnforcedBound>> ends{{made.codec, made.enforced}};
   for (const CodecTrial& trial : made.tried)
     if (!trial.at_least && trial.codec != made.codec) ends.emplace_back(trial.codec, trial.enforced);

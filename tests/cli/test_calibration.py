@@ -72,6 +72,11 @@ class Calibration(CliTest):
         self.compress("1e-3", "--effort", "6", "--calibration", self.file)
         self.assertEqual(len(self.rows()), 1)
 
+    def test_codecs_that_auto_never_takes_are_recorded(self):
+        self.ok("compress", "--codec", "interp", "--rel", "1e-3", "--calibration", self.file, self.field, "-o",
+                self.path("a.qn"))
+        self.assertEqual([r["codec"] for r in self.rows()], ["interp"])
+
     def test_lines_begin_where_a_line_was_cut(self):
         self.compress("1e-3", "--calibration", self.file)
         whole = read_bytes(self.file)
@@ -95,6 +100,7 @@ class Calibration(CliTest):
         self.assertEqual(result.returncode, 2)
         self.assertFalse(os.path.exists(self.field + ".qn"))
         self.refused(1, "leave --model out", "estimate", "--model", "m", "--calibration", self.file, self.field)
+        self.refused(1, "leave --features deep", "estimate", "--features", "deep", "--calibration", self.file, self.field)
 
 
 if __name__ == "__main__":

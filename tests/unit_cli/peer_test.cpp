@@ -35,7 +35,7 @@ TEST(Peer, StepsOfPowersOfTwo_AreSaidBehindTheName) {
   EXPECT_EQ(peer.name, "fixed");
   EXPECT_TRUE(peer.power_steps);
   EXPECT_FALSE(parse_peer("name=free: tool {input} {stream} {output} {bound}").power_steps);
-  expect_refused("name=fixed steps=3: tool {input} {stream} {output} {bound}", "a name has");
+  expect_refused("name=fixed steps=3: tool {input} {stream} {output} {bound}", "name=NAME steps=2:");
 }
 
 TEST(Peer, Quotes_KeepWordsTogether) {
