@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -131,6 +132,23 @@ TEST(Lanes_OfARegister, GiveWhatThoseOfAnArrayGive) {
     for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random.below(UINT64_C(1) << 32));
     if (round % 2 == 0) words[round / 2 % kLanes] &= round % 4 == 0 ? 0xFFFF0000 : 0x8000FFFF;
     EXPECT_EQ(all_operations<Lanes>(words), all_operations<plain::Lanes>(words));
+  }
+}
+
+TEST(Lanes_ProductsOf24ContextsAtTheirMost, AddUpBeyond32Bits) {
+  // Six groups: stretched probabilities and probabilities of 24 counters that are sure of a zero and fully trusted.
+  const auto sum = []<class AnyLanes>(const AnyLanes&, std::int16_t weight) {
+    const AnyLanes stretched = AnyLanes::all(-2916);
+    const AnyLanes direct = AnyLanes::all(-972);
+    const AnyLanes weights = AnyLanes::all(weight);
+    const std::array<AnyLanes, 6> inputs = {stretched, stretched, stretched, direct, direct, direct};
+    return dot(inputs, {weights, weights, weights, weights, weights, weights});
+  };
+  for (const int weight : {30000, -30000}) {
+    const std::int64_t expected = INT64_C(-24) * 3888 * weight;
+    EXPECT_GT(std::abs(expected), INT64_C(1) << 31);
+    EXPECT_EQ(sum(Lanes(), static_cast<std::int16_t>(weight)), expected);
+    EXPECT_EQ(sum(plain::Lanes(), static_cast<std::int16_t>(weight)), expected);
   }
 }
 

@@ -33,7 +33,8 @@ class ContextMixer {
 
   /// `table_bits` (1..24): each context has a table of 2^table_bits counters of 4 bytes. May throw std::bad_alloc.
   ContextMixer(unsigned table_bits, std::uint32_t first_sets, std::uint32_t second_sets)
-      : table_bits_(table_bits),
+      : table_shift_(32 - table_bits),
+        table_size_(std::size_t{1} << table_bits),
         counters_(std::size_t{kContexts} << table_bits),
         first_(first_sets, first_weights()),
         second_(second_sets, first_weights()),
@@ -45,16 +46,15 @@ class ContextMixer {
   /// Codes one decision. For an encoder `value` is the decision.
   template <class Coder>
   unsigned code(Coder& coder, const DecisionContext<kContexts>& seen, unsigned value = 0) {
-    // Lanes without a context have a counter that is never trusted.
-    std::array<Counter*, kContexts> counters;
-    std::array<CounterLanes::Words, kGroups> words{};
-    std::array<CounterLanes::Words, kGroups> stretched{};
-    for (unsigned i = 0; i < kContexts; ++i) {
-      Counter& counter = counters_[(std::size_t{i} << table_bits_) + (seen.contexts[i] >> (32 - table_bits_))];
-      counters[i] = &counter;
-      words[i / kLanes][i % kLanes] = counter.one | std::uint32_t{counter.age} << 16;
-      stretched[i / kLanes][i % kLanes] = static_cast<std::uint32_t>(stretch(counter.one));
+    Counters counters;
+    Words words;
+    Words stretched;
+    if constexpr (kContexts % kLanes != 0) {
+      // Lanes without a context have a counter that is never trusted.
+      words.back() = {};
+      stretched.back() = {};
     }
+    look_up(seen, counters, words, stretched, std::make_index_sequence<kContexts>());
     std::array<CounterLanes, kGroups> lanes = lanes_of(words, std::make_index_sequence<kGroups>());
     Inputs inputs;
     for (unsigned k = 0; k < kGroups; ++k) {
@@ -94,16 +94,31 @@ class ContextMixer {
   /// Of each counter its stretched probability, then of each the probability itself, in groups of lanes.
   using Inputs = std::array<Lanes, 2 * kGroups>;
   using Weights = std::array<Lanes, 2 * kGroups>;  ///< in units of 2^-kWeightBits
+  using Words = std::array<CounterLanes::Words, kGroups>;
+  using Counters = std::array<Counter*, kContexts>;
 
   static constexpr unsigned kWeightBits = 14;
   static constexpr std::int16_t kFirstWeight = 14750 / static_cast<std::int16_t>(kContexts);
   static constexpr std::int16_t kMostWeight = 30000;
   static constexpr std::int32_t kMapStep = 192;
   static constexpr unsigned kMapSteps = 2 * (kMostStretched + 1) / kMapStep + 1;
+  /// What the two inputs of a counter add up to at most, at full trust.
+  static constexpr std::int64_t kMostInputs = kMostStretched + (32768 >> 5);
+  static_assert(kMostInputs * kMostWeight * (kGroups * kLanes / 2) <= INT32_MAX, "dot() adds half of the lanes so");
+
+  /// The counters of a decision, one for each context. Unrolled: each decision comes by here.
+  template <std::size_t... kContext>
+  [[gnu::always_inline]] void look_up(const DecisionContext<kContexts>& seen, Counters& counters, Words& words,
+                                      Words& stretched, std::index_sequence<kContext...>) {
+    Counter* table = counters_.data();
+    ((counters[kContext] = table + (seen.contexts[kContext] >> table_shift_), table += table_size_), ...);
+    const auto one = [&](std::size_t i) -> const Counter& { return *counters[i]; };
+    ((words[kContext / kLanes][kContext % kLanes] = one(kContext).one | std::uint32_t{one(kContext).age} << 16), ...);
+    ((stretched[kContext / kLanes][kContext % kLanes] = static_cast<std::uint32_t>(stretch(one(kContext).one))), ...);
+  }
 
   template <std::size_t... kGroup>
-  static std::array<CounterLanes, kGroups> lanes_of(const std::array<CounterLanes::Words, kGroups>& words,
-                                                    std::index_sequence<kGroup...>) {
+  static std::array<CounterLanes, kGroups> lanes_of(const Words& words, std::index_sequence<kGroup...>) {
     return {CounterLanes(words[kGroup])...};
   }
   static Weights first_weights() {
@@ -115,8 +130,10 @@ class ContextMixer {
     }
     return weights;
   }
-  /// In stretched units. The sum of products of 12 and 15 bits fits.
-  static std::int32_t mix(const Inputs& inputs, const Weights& weights) { return dot(inputs, weights) >> kWeightBits; }
+  /// In stretched units, within +-2^18. With 24 contexts the sum of products does not always fit 32 bits.
+  static std::int32_t mix(const Inputs& inputs, const Weights& weights) {
+    return static_cast<std::int32_t>(dot(inputs, weights) >> kWeightBits);
+  }
   /// Moves weights down the gradient of the coding cost. `error` is in units of 2^-16.
   static void adjust(const Inputs& inputs, Weights& weights, std::int32_t error) {
     const Lanes step = Lanes::all(static_cast<std::int16_t>(error / 2));
@@ -126,7 +143,8 @@ class ContextMixer {
     }
   }
 
-  unsigned table_bits_;
+  unsigned table_shift_;  ///< leaves the bits of a hash that say where in a table a counter lies
+  std::size_t table_size_;
   Vector<Counter> counters_;
   Vector<Weights> first_;
   Vector<Weights> second_;

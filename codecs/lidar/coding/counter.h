@@ -57,7 +57,7 @@ class CounterLanes {
  public:
   using Words = std::array<std::uint32_t, kLanes>;  ///< a counter's number in the lower half, its age in the upper
 
-  explicit CounterLanes(const Words& counters)
+  [[gnu::always_inline]] explicit CounterLanes(const Words& counters)
       : ones_(Lanes::lower_halves(counters)), ages_(Lanes::upper_halves(counters)) {
     Words steps;
     for (unsigned i = 0; i < kLanes; ++i) steps[i] = detail::kCounterSteps[counters[i] >> 16];

@@ -85,10 +85,10 @@ inline Lanes upper_half_unsigned(const Lanes& a, const Lanes& b) {
     return (static_cast<std::uint32_t>(x) & 0xFFFF) * (static_cast<std::uint32_t>(y) & 0xFFFF) >> 16;
   });
 }
-/// The sum of all products.
+/// The sum of all products. The caller sees to it that those of any half of the lanes add up within 32 bits.
 template <std::size_t kCount>
-std::int32_t dot(const std::array<Lanes, kCount>& a, const std::array<Lanes, kCount>& b) {
-  std::int32_t sum = 0;
+std::int64_t dot(const std::array<Lanes, kCount>& a, const std::array<Lanes, kCount>& b) {
+  std::int64_t sum = 0;
   for (std::size_t k = 0; k < kCount; ++k)
     for (unsigned i = 0; i < kLanes; ++i) sum += std::int32_t{a[k].v[i]} * b[k].v[i];
   return sum;
@@ -136,11 +136,11 @@ inline Lanes lower_half(Lanes a, Lanes b) { return {_mm_mullo_epi16(a.v, b.v)}; 
 inline Lanes upper_half(Lanes a, Lanes b) { return {_mm_mulhi_epi16(a.v, b.v)}; }
 inline Lanes upper_half_unsigned(Lanes a, Lanes b) { return {_mm_mulhi_epu16(a.v, b.v)}; }
 template <std::size_t kCount>
-std::int32_t dot(const std::array<Lanes, kCount>& a, const std::array<Lanes, kCount>& b) {
+std::int64_t dot(const std::array<Lanes, kCount>& a, const std::array<Lanes, kCount>& b) {
   __m128i sum = _mm_madd_epi16(a[0].v, b[0].v);
   for (std::size_t i = 1; i < kCount; ++i) sum = _mm_add_epi32(sum, _mm_madd_epi16(a[i].v, b[i].v));
   sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
-  return _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xB1)));
+  return std::int64_t{_mm_cvtsi128_si32(sum)} + _mm_cvtsi128_si32(_mm_shuffle_epi32(sum, 0xB1));
 }
 inline void join(Lanes lower, Lanes upper, std::array<std::uint32_t, kLanes>& words) {
   auto* const out = reinterpret_cast<__m128i*>(words.data());
