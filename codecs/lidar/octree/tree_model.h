@@ -27,6 +27,16 @@ struct NodeSites {
   ChildWeights known{};        ///< points that are known in each child, seen or not
 };
 
+/// What the decisions of a node share of a prediction, in classes.
+struct NodeClasses {
+  std::uint64_t occupancy = 0;              ///< expected children
+  std::array<std::uint8_t, 8> level{};      ///< bits of the weight of each child
+  std::uint64_t all = 0;                    ///< such levels up to 3, two bits each
+  std::array<std::uint8_t, 8> own_known{};  ///< bits of the number of points known in each child
+  std::uint64_t each_known = 0;             ///< half of them, up to 3, two bits each
+  std::uint64_t all_level = 0;              ///< bits of the number of points known in all
+};
+
 template <Expectation kExpects>
 class OccupancyModel {
  public:
@@ -42,12 +52,13 @@ class OccupancyModel {
   template <class Coder>
   unsigned code(Coder& coder, const NodeSites& sites, const SensorView& view, unsigned occupancy = 0) {
     NodeSites seen = sites;
+    const NodeClasses classes = classes_of(sites);
     unsigned path = 1;
     unsigned result = 0;
     for (unsigned child = 0; child < 8; ++child) {
       unsigned bit = 1;
       if (child < 7 || result != 0)
-        bit = mixer_.code(coder, context(seen, view, child, path, result), occupancy >> child & 1);
+        bit = mixer_.code(coder, context(seen, classes, view, child, path, result), occupancy >> child & 1);
       path = path << 1 | bit;
       result |= bit << child;
       seen.full |= std::uint64_t{bit} << own_site(child);
@@ -63,8 +74,30 @@ class OccupancyModel {
   static constexpr std::uint32_t kFirstSets = 6 * 8 * 8;
   static constexpr std::uint32_t kSecondSets = kExpects == Expectation::none ? 14 * 4 * 16 : 32 * 4 * 16;
 
-  DecisionContext<kContexts> context(const NodeSites& seen, const SensorView& view, unsigned child, unsigned path,
-                                     unsigned result) const {
+  static NodeClasses classes_of(const NodeSites& sites) {
+    NodeClasses classes;
+    if constexpr (kExpects != Expectation::none) classes.occupancy = corner_sites(sites.expected >> kMiddleSite);
+    if constexpr (has_weights(kExpects))
+      for (unsigned child = 0; child < 8; ++child) {
+        const unsigned level = std::min(kernels::bit_length(sites.weights[child]), 7U);
+        classes.level[child] = static_cast<std::uint8_t>(level);
+        classes.all = classes.all << 2 | std::min(level, 3U);
+      }
+    if constexpr (kExpects == Expectation::known) {
+      std::uint64_t known = 0;
+      for (unsigned child = 0; child < 8; ++child) {
+        const unsigned level = std::min(kernels::bit_length(sites.known[child]), 15U);
+        classes.own_known[child] = static_cast<std::uint8_t>(level);
+        classes.each_known = classes.each_known << 2 | std::min((level + 1) / 2, 3U);
+        known += sites.known[child];
+      }
+      classes.all_level = std::min(kernels::bit_length(known), 15U);
+    }
+    return classes;
+  }
+
+  DecisionContext<kContexts> context(const NodeSites& seen, const NodeClasses& classes, const SensorView& view,
+                                     unsigned child, unsigned path, unsigned result) const {
     const std::uint64_t full = seen.full >> window_at(child) & kWindow;
     const std::uint64_t possible = seen.possible >> window_at(child) & kWindow;
     const unsigned known = weight_sites(full);
@@ -98,22 +131,19 @@ class OccupancyModel {
       const std::uint64_t window = seen.expected >> window_at(child) & kWholeWindow;
       const std::uint64_t middle = (window & kWindowMiddle) != 0 ? 1 : 0;
       const unsigned around = weight_sites(window & kWindow);
-      const std::uint64_t occupancy = corner_sites(seen.expected >> kMiddleSite);
       const std::uint64_t hint = middle | std::uint64_t{std::min((around + 1) / 2, 15U)} << 1;
       seen_as.contexts[8] = context_hash(window, child | fine << 3 | UINT64_C(4) << 32);
       seen_as.contexts[9] = context_hash(hint | here << 8 | std::uint64_t{std::min(known, 15U)} << 16 |
                                              std::uint64_t{std::min(unknown, 15U)} << 20 | std::uint64_t{ones} << 24,
                                          5);
-      seen_as.contexts[10] = context_hash(path | occupancy << 8 | fine << 16, 6);
+      seen_as.contexts[10] = context_hash(path | classes.occupancy << 8 | fine << 16, 6);
       seen_as.contexts[11] =
           context_hash(static_cast<std::uint64_t>(static_cast<std::int64_t>(view.elevation(child))),
                        distance | middle << 4 | std::uint64_t{around > 3} << 5 | std::uint64_t{ones > 0} << 6 | 256);
       std::uint64_t sure = hint;
       if constexpr (has_weights(kExpects)) {
         const std::uint64_t weight = seen.weights[child];
-        const std::uint64_t level = std::min(kernels::bit_length(weight), 7U);
-        std::uint64_t all = 0;
-        for (const std::uint32_t one : seen.weights) all = all << 2 | std::min(kernels::bit_length(one), 3U);
+        const std::uint64_t level = classes.level[child];
         seen_as.contexts[12] = context_hash(level | std::uint64_t{std::min(around, 31U)} << 3 | here << 8 |
                                                 std::uint64_t{std::min(known, 15U)} << 16 | std::uint64_t{ones} << 24,
                                             9);
@@ -123,16 +153,9 @@ class OccupancyModel {
             context_hash(level | std::uint64_t{view.band()} << 3 | here << 8 |
                              std::uint64_t{std::min(around, 15U)} << 16 | std::uint64_t{std::min(unknown, 7U)} << 20,
                          11);
-        seen_as.contexts[15] = context_hash(path | all << 8 | fine << 24, 12);
+        seen_as.contexts[15] = context_hash(path | classes.all << 8 | fine << 24, 12);
         if constexpr (kExpects == Expectation::known) {
-          const std::uint64_t own_known = std::min(kernels::bit_length(seen.known[child]), 15U);
-          std::uint64_t each_known = 0;
-          std::uint64_t all_known = 0;
-          for (const std::uint32_t one : seen.known) {
-            each_known = each_known << 2 | std::min((kernels::bit_length(one) + 1) / 2, 3U);
-            all_known += one;
-          }
-          const std::uint64_t all_level = std::min(kernels::bit_length(all_known), 15U);
+          const std::uint64_t own_known = classes.own_known[child];
           const std::uint64_t is_expected = level > 0 ? 1 : 0;
           seen_as.contexts[16] = context_hash(own_known | level << 4 | here << 8 |
                                                   std::uint64_t{std::min(known, 15U)} << 16 | std::uint64_t{ones} << 24,
@@ -140,7 +163,7 @@ class OccupancyModel {
           seen_as.contexts[17] =
               context_hash(std::min<std::uint64_t>(seen.known[child], 127) | std::min<std::uint64_t>(weight, 15) << 8,
                            here | UINT64_C(21) << 32);
-          seen_as.contexts[18] = context_hash(path | each_known << 8 | fine << 24, 22);
+          seen_as.contexts[18] = context_hash(path | classes.each_known << 8 | fine << 24, 22);
           seen_as.contexts[19] =
               context_hash(own_known | std::uint64_t{view.band()} << 4 | here << 8 | is_expected << 16 |
                                std::uint64_t{ones} << 17 | std::uint64_t{std::min(around, 7U)} << 20,
@@ -154,7 +177,8 @@ class OccupancyModel {
                                                   std::uint64_t{view.band()} << 12 | here << 16 | is_expected << 24,
                                               26);
           seen_as.contexts[23] = context_hash(
-              own_known | all_level << 4 | here << 8 | level << 16 | std::uint64_t{std::min(known, 7U)} << 20, 27);
+              own_known | classes.all_level << 4 | here << 8 | level << 16 | std::uint64_t{std::min(known, 7U)} << 20,
+              27);
         }
         sure = level * 4 + std::min((around + 1) / 2, 3U);
         seen_as.map = static_cast<std::uint32_t>(child | std::min(known, 15U) << 3 | level << 7);
