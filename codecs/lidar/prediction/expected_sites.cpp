@@ -4,75 +4,92 @@
 #include <utility>
 
 #include "codecs/lidar/octree/morton.h"
+#include "kernels/common/bit_packing.h"
 #include "libcompress/format/frame/checksum.h"
-#include "libcompress/format/writer.h"
 
 namespace quern::codec::lidar {
 namespace {
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
 
-/// The nearest site whose coordinates have this parity, in spacings, and the squared distance to it in units.
-std::pair<Site, std::int64_t> nearest_of_parity(const PredictedPoint& point, const Lattice& lattice, unsigned parity) {
+/// The site nearest to a point, the even one of equals, in spacings.
+Site nearest_site(const PredictedPoint& point, const Lattice& lattice) {
   const std::int64_t step = lattice.centred ? 2 : 1;
-  const std::int64_t from = static_cast<std::int64_t>(parity) * lattice.spacing;
   const std::int64_t pitch = step * lattice.spacing;
-  Site site;
-  std::int64_t square = 0;
+  Site even;
+  Site odd;
+  std::int64_t even_square = 0;
+  std::int64_t odd_square = 0;
   for (unsigned axis = 0; axis < 3; ++axis) {
-    const std::int64_t whole = floor_divide(2 * (point.at[axis] - from) + pitch, 2 * pitch);
-    site[axis] = step * whole + static_cast<std::int64_t>(parity);
-    const std::int64_t off = point.at[axis] - site[axis] * lattice.spacing;
-    square += off * off;
+    even[axis] = step * floor_divide(2 * point.at[axis] + pitch, 2 * pitch);
+    const std::int64_t off = point.at[axis] - even[axis] * lattice.spacing;
+    // Of a centred lattice, this is within a spacing: the next odd coordinate is on the side where the point lies.
+    const std::int64_t side = off >= 0 ? 1 : -1;
+    odd[axis] = even[axis] + side;
+    const std::int64_t odd_off = off - side * lattice.spacing;
+    even_square += off * off;
+    odd_square += odd_off * odd_off;
   }
-  return {site, square};
+  return lattice.centred && odd_square < even_square ? odd : even;
 }
 
-/// Sorts sites and adds the weights of equal ones. Where they lie so near to each other that a number holds one,
-/// numbers are sorted: in a third of the time.
-template <class Key, class Unpack>
-ExpectedSites add_up(Vector<std::pair<Key, std::uint32_t>>& weighed, const Unpack& unpack) {
+/// Sorts keys and calls visit(key, sum of the weights of its equals) for each that differs from the one before.
+template <class Key, class Visit>
+void add_up(Vector<std::pair<Key, std::uint32_t>>& weighed, const Visit& visit) {
   std::sort(weighed.begin(), weighed.end());
-  ExpectedSites expected;
   for (std::size_t i = 0; i < weighed.size();) {
     std::uint32_t sum = 0;
     const Key& key = weighed[i].first;
-    expected.sites.push_back(unpack(key));
     for (; i < weighed.size() && weighed[i].first == key; ++i) sum += weighed[i].second;
-    expected.weights.push_back(static_cast<std::uint8_t>(std::min<std::uint32_t>(sum, kMostSiteWeight)));
+    visit(key, sum);
   }
-  return expected;
 }
 
-ExpectedSites sort_sites(Vector<std::pair<Site, std::uint32_t>>& weighed) {
-  if (weighed.empty()) return {};
-  Site low = weighed.front().first;
+void append(WeighedSites& to, const Site& site, std::uint32_t weight) {
+  to.sites.push_back(site);
+  to.weights.push_back(weight);
+}
+
+/// Sites rising, each once. Where they lie so near to each other that a number holds one, numbers are sorted: in a
+/// third of the time.
+WeighedSites sort_sites(const WeighedSites& weighed) {
+  if (weighed.sites.empty()) return {};
+  Site low = weighed.sites.front();
   Site high = low;
-  for (const auto& [site, weight] : weighed)
+  for (const Site& site : weighed.sites)
     for (unsigned axis = 0; axis < 3; ++axis) {
       low[axis] = std::min(low[axis], site[axis]);
       high[axis] = std::max(high[axis], site[axis]);
     }
   bool fits = true;
   for (unsigned axis = 0; axis < 3; ++axis) fits = fits && high[axis] - low[axis] < INT64_C(1) << kSiteBits;
-  if (!fits) return add_up(weighed, [](const Site& site) { return site; });
-  Vector<std::pair<std::uint64_t, std::uint32_t>> packed;
-  packed.reserve(weighed.size());
+  WeighedSites sorted;
+  const auto sort_as = [&](const auto& pack, const auto& unpack) {
+    Vector<std::pair<decltype(pack(low)), std::uint32_t>> packed;
+    packed.reserve(weighed.sites.size());
+    for (std::size_t i = 0; i < weighed.sites.size(); ++i)
+      packed.emplace_back(pack(weighed.sites[i]), weighed.weights[i]);
+    add_up(packed, [&](const auto& key, std::uint32_t weight) { append(sorted, unpack(key), weight); });
+  };
   const auto from = [&](const Site& site, unsigned axis) { return static_cast<std::uint64_t>(site[axis] - low[axis]); };
-  for (const auto& [site, weight] : weighed)
-    packed.emplace_back(pack_site(from(site, 0), from(site, 1), from(site, 2)), weight);
-  return add_up(packed, [&](std::uint64_t key) {
-    const auto at = unpack_site(key);
-    Site site;
-    for (unsigned axis = 0; axis < 3; ++axis) site[axis] = low[axis] + static_cast<std::int64_t>(at[axis]);
-    return site;
-  });
+  if (fits) {
+    sort_as([&](const Site& site) { return pack_site(from(site, 0), from(site, 1), from(site, 2)); },
+            [&](std::uint64_t key) {
+              const auto at = unpack_site(key);
+              Site site;
+              for (unsigned axis = 0; axis < 3; ++axis) site[axis] = low[axis] + static_cast<std::int64_t>(at[axis]);
+              return site;
+            });
+  } else {
+    sort_as([](const Site& site) { return site; }, [](const Site& site) { return site; });
+  }
+  return sorted;
 }
 
-ExpectedCubes cubes_of(const ExpectedSites& sites, const Site& origin, unsigned depth, bool centred) {
+ExpectedCubes cubes_of(const WeighedSites& sites, const Site& origin, unsigned depth, bool centred) {
   const unsigned half_bits = centred ? 1 : 0;
   const std::int64_t side = INT64_C(1) << (depth + half_bits);
-  Vector<std::pair<std::uint64_t, std::uint8_t>> orders;
+  Vector<std::pair<std::uint64_t, std::uint32_t>> orders;
   for (std::size_t i = 0; i < sites.sites.size(); ++i) {
     const Site& site = sites.sites[i];
     std::array<std::uint64_t, 3> at{};
@@ -87,9 +104,8 @@ ExpectedCubes cubes_of(const ExpectedSites& sites, const Site& origin, unsigned 
                               (centred ? static_cast<std::uint64_t>(site[0] - origin[0]) & 1 : 0),
                           sites.weights[i]);
   }
-  std::sort(orders.begin(), orders.end());
   ExpectedCubes expected;
-  for (const auto& [order, weight] : orders) {
+  add_up(orders, [&](std::uint64_t order, std::uint32_t weight) {
     const std::uint64_t cube = order >> half_bits;
     const auto half = static_cast<std::uint8_t>(centred ? 1U << (order & 1) : 1U);
     if (expected.cubes.empty() || expected.cubes.back() != cube) {
@@ -99,8 +115,8 @@ ExpectedCubes cubes_of(const ExpectedSites& sites, const Site& origin, unsigned 
     } else {
       expected.halves.back() = static_cast<std::uint8_t>(expected.halves.back() | half);
     }
-    expected.weights.back()[centred ? order & 1 : 0] = weight;
-  }
+    expected.weights.back()[centred ? order & 1 : 0] = static_cast<std::uint8_t>(std::min(weight, kMostSiteWeight));
+  });
   return expected;
 }
 
@@ -120,22 +136,20 @@ bool knows_more(Prediction prediction) {
 }
 
 PredictedSites predicted_sites(Prediction prediction, const Lattice& lattice) {
-  Vector<std::pair<Site, std::uint32_t>> expected;
-  Vector<std::pair<Site, std::uint32_t>> known;
+  WeighedSites expected;
+  WeighedSites known;
   for (const PredictedPoint& point : prediction) {
-    auto& weighed = point.weight == 0 ? known : expected;
+    WeighedSites& weighed = point.weight == 0 ? known : expected;
     const std::uint32_t weight = std::max<std::uint32_t>(point.weight, 1);
-    auto [site, square] = nearest_of_parity(point, lattice, 0);
-    if (lattice.centred)
-      if (const auto [odd, odd_square] = nearest_of_parity(point, lattice, 1); odd_square < square) site = odd;
+    const Site site = nearest_site(point, lattice);
     // Neighbouring rays often meet the same site.
-    if (!weighed.empty() && weighed.back().first == site) {
-      weighed.back().second += weight;
+    if (!weighed.sites.empty() && weighed.sites.back() == site) {
+      weighed.weights.back() += weight;
     } else {
-      weighed.emplace_back(site, weight);
+      append(weighed, site, weight);
     }
   }
-  return {sort_sites(expected), sort_sites(known)};
+  return {sort_sites(expected), std::move(known)};
 }
 
 BlockPrediction block_prediction(const PredictedSites& sites, const Site& origin, unsigned depth, bool centred) {
@@ -143,12 +157,14 @@ BlockPrediction block_prediction(const PredictedSites& sites, const Site& origin
 }
 
 std::uint32_t prediction_check(Prediction prediction, bool weighed) {
-  Vector<std::uint8_t> bytes;
-  bytes.reserve(25 * prediction.size());
-  Writer out(bytes);
+  Vector<std::uint8_t> bytes((weighed ? 25 : 24) * prediction.size());
+  std::uint8_t* out = bytes.data();
   for (const PredictedPoint& point : prediction) {
-    for (const std::int64_t at : point.at) out.u64(static_cast<std::uint64_t>(at));
-    if (weighed) out.u8(point.weight);
+    for (const std::int64_t at : point.at) {
+      kernels::store_le<std::uint64_t>(out, static_cast<std::uint64_t>(at));
+      out += 8;
+    }
+    if (weighed) *out++ = point.weight;
   }
   return static_cast<std::uint32_t>(checksum64(bytes));
 }

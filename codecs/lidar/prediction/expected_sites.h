@@ -20,22 +20,23 @@ bool is_prediction(Prediction prediction);
 /// Whether a point has weight 0: it is known, but not expected. Streams with such predictions are of version 3.
 bool knows_more(Prediction prediction);
 
-/// Sites near which points lie, rising, and the sum of the weights of these points, at most kMostSiteWeight.
-struct ExpectedSites {
+/// Sites near which points lie, and the sum of the weights of these points.
+struct WeighedSites {
   Vector<Site> sites;
-  Vector<std::uint8_t> weights;
+  Vector<std::uint32_t> weights;
 };
-inline constexpr unsigned kMostSiteWeight = 255;
+/// Contexts see weights up to this.
+inline constexpr std::uint32_t kMostSiteWeight = 255;
 
 struct PredictedSites {
-  ExpectedSites expected;  ///< of points with a weight
-  ExpectedSites known;     ///< of points of weight 0, each of which counts one
+  WeighedSites expected;  ///< of points with a weight: rising, each once
+  WeighedSites known;     ///< of points of weight 0, each of which counts one: in no order, some several times
 };
 
-/// The site nearest to each predicted point, the even one of equals; each once. May throw std::bad_alloc.
+/// The site nearest to each predicted point, the even one of equals. May throw std::bad_alloc.
 PredictedSites predicted_sites(Prediction prediction, const Lattice& lattice);
 
-/// Those that lie in the cubes of a block of this origin and depth. O(sites). May throw std::bad_alloc.
+/// Those that lie in the cubes of a block of this origin and depth. O(n log n) for n sites. May throw std::bad_alloc.
 BlockPrediction block_prediction(const PredictedSites& sites, const Site& origin, unsigned depth, bool centred);
 
 /// Low half of the XXH3-64 of coordinates and, with `weighed`, weights, 24 or 25 little-endian bytes a point: a decoder
