@@ -82,10 +82,7 @@ class ContextMixer {
       lanes[k].update(bit);
       lanes[k].store(words[k]);
     }
-    for (unsigned i = 0; i < kContexts; ++i) {
-      const std::uint32_t word = words[i / kLanes][i % kLanes];
-      *counters[i] = {static_cast<std::uint16_t>(word & 0xFFFF), static_cast<std::uint16_t>(word >> 16)};
-    }
+    write_back(words, counters, std::make_index_sequence<kContexts>());
     return bit;
   }
 
@@ -112,9 +109,19 @@ class ContextMixer {
                                       Words& stretched, std::index_sequence<kContext...>) {
     Counter* table = counters_.data();
     ((counters[kContext] = table + (seen.contexts[kContext] >> table_shift_), table += table_size_), ...);
-    const auto one = [&](std::size_t i) -> const Counter& { return *counters[i]; };
-    ((words[kContext / kLanes][kContext % kLanes] = one(kContext).one | std::uint32_t{one(kContext).age} << 16), ...);
-    ((stretched[kContext / kLanes][kContext % kLanes] = static_cast<std::uint32_t>(stretch(one(kContext).one))), ...);
+    ((word_of<kContext>(words) = counters[kContext]->one | std::uint32_t{counters[kContext]->age} << 16), ...);
+    ((word_of<kContext>(stretched) = static_cast<std::uint32_t>(stretch(word_of<kContext>(words) & 0xFFFF))), ...);
+  }
+  template <std::size_t... kContext>
+  [[gnu::always_inline]] static void write_back(const Words& words, const Counters& counters,
+                                                std::index_sequence<kContext...>) {
+    ((*counters[kContext] = {static_cast<std::uint16_t>(word_of<kContext>(words) & 0xFFFF),
+                             static_cast<std::uint16_t>(word_of<kContext>(words) >> 16)}),
+     ...);
+  }
+  template <std::size_t kContext, class AnyWords>
+  [[gnu::always_inline]] static auto& word_of(AnyWords& words) {
+    return words[kContext / kLanes][kContext % kLanes];
   }
 
   template <std::size_t... kGroup>
