@@ -1,5 +1,6 @@
 // quern lidar verify: checksums, decoding, and with the original scans the bound in both directions.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,12 +21,13 @@ struct FrameResult {
   std::optional<lidar::PromiseCheck> check;  ///< with an original
 };
 
-void check_frame(const DriveFile& source, std::uint64_t index, const lidar::CodedFrame& coded, const Scans& originals,
+void check_frame(const DriveFile& source, std::uint64_t index, lidar::CodedFrame coded, const Scans& originals,
                  TaskRunner& runner, FrameResult& out) {
   const auto info = codec::lidar::scan_info(coded.scan);
   if (!info.ok()) fail_frame(source.path(), index, info.status());
   auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
   if (!cloud.ok()) fail_frame(source.path(), index, cloud.status());
+  coded.prediction = {};  // the check below takes memory, too
   out.description = coded.description;
   out.info = *info;
   out.points = cloud->points();
@@ -154,8 +156,9 @@ Exit run_lidar_verify(const LidarArgs& args) {
     std::vector<FrameResult> results(count);
     TaskRunner& inner = count == 1 ? runner.get() : serial;
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
-    run_works(outer, count,
-              [&](std::size_t i) { check_frame(source, first + i, coded[i], originals, inner, results[i]); });
+    run_works(outer, count, [&](std::size_t i) {
+      check_frame(source, first + i, std::move(coded[i]), originals, inner, results[i]);
+    });
     for (std::size_t i = 0; i < count; ++i) {
       add(source, first + i, results[i], args, totals);
       if (args.run.json) each.push_back(frame_json(first + i, results[i]));

@@ -86,11 +86,21 @@ Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index,
   if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
   const std::uint64_t key = index - description.key_distance;
   QUERN_RETURN_IF_ERROR(read_key(key));
-  ScanPredictor predictor(rays_, *description.pose, description.known);
+  // All are decoded before the predictor takes memory, since chains of references are long. They stay in seen_: the
+  // frames that they need are earlier.
+  Vector<const SeenFrame*> references;
+  std::uint64_t points = 0;
   for (const std::uint64_t distance : description.references) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
-    predictor.add(*frame);
+    references.push_back(frame);
+    points += frame->points.size();
   }
+  // A known point takes as much memory as one that is decoded.
+  if (description.known && points > most_points_)
+    return Status(StatusCode::memory_limit, "a frame is predicted from {0} known points, but memory allows {1}",
+                  static_cast<std::int64_t>(points), static_cast<std::int64_t>(most_points_));
+  ScanPredictor predictor(rays_, *description.pose, description.known);
+  for (const SeenFrame* const frame : references) predictor.add(*frame);
   if (description.reach) {
     if (!epoch_) return Status(StatusCode::corrupt, "a frame's key frame names no epoch of a history");
     const Status added =

@@ -52,7 +52,8 @@ class Drive : public Allocated {
   Result<DriveFrame> describe(std::uint64_t index);
   /// The bytes of one frame, which decode_frame() takes, and its prediction. Reads this frame's bytes alone and, where
   /// it is predicted, decodes the frames back to its key frame that it needs; those of the last reads are remembered.
-  /// Fails with `unsupported` where it needs a history and there is none.
+  /// Fails with `unsupported` where it needs a history and there is none, with `memory_limit` where the known points of
+  /// its prediction take too much memory.
   Result<CodedFrame> read_coded(std::uint64_t index);
   /// One frame decoded. Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);

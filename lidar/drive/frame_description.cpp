@@ -111,7 +111,7 @@ std::uint8_t version_of(std::uint8_t flags) {
                               : kVersion;
 }
 
-/// What versions 2 and 3 add.
+/// What versions 2 to 4 add.
 void write_prediction(const FrameDescription& description, Writer& writer) {
   if (description.pose) {
     for (const std::int64_t part : description.pose->quaternion) write_signed(writer, part);

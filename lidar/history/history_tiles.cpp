@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace quern::lidar {
+namespace {
+
+/// A known point is in the predictor, in the prediction and, with its site and cube, in the codec.
+constexpr std::uint64_t kKnownBytes = 2 * sizeof(codec::lidar::PredictedPoint) + 150;
+
+}  // namespace
 
 Result<const Epoch*> HistoryTiles::epoch_of(const ContentHash& root) {
   const auto found = std::find_if(epochs_.begin(), epochs_.end(), [&](const auto& one) { return one.first == root; });
@@ -45,10 +51,14 @@ Result<Vector<const EpochTile*>> HistoryTiles::fitting_tiles(const Epoch& epoch,
   for (const EpochTile* const tile : tiles) cells += tile->cells();
   // A cell is read as a number and becomes a point, and perhaps a known one.
   if (cells > most_bytes_ / (sizeof(Cell) + sizeof(UnitPoint) + sizeof(codec::lidar::PredictedPoint)))
-    return storage::fail(report_, StatusCode::memory_limit,
-                         storage::join({history_.root(), ": the tiles around a frame have ", storage::decimal(cells),
-                                        " cells, which is more than memory allows"}));
+    return too_large(cells, " cells");
   return tiles;
+}
+
+Status HistoryTiles::too_large(std::uint64_t count, const char* what) {
+  return storage::fail(report_, StatusCode::memory_limit,
+                       storage::join({history_.root(), ": the tiles around a frame have ", storage::decimal(count),
+                                      what, ", which is more than memory allows"}));
 }
 
 Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, const Pose& pose,
@@ -59,6 +69,8 @@ Status HistoryTiles::add_tiles(const ContentHash& root, std::uint64_t reach, con
   for (const EpochTile* const tile : tiles) {
     QUERN_ASSIGN_OR_RETURN(const SeenFrame* const points, points_of(root, *epoch, *tile));
     predictor.add_cells(*points, epoch->cell_units);
+    if (predictor.known_points() > most_bytes_ / kKnownBytes)
+      return too_large(predictor.known_points(), " known points");
   }
   return {};
 }

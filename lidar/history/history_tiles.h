@@ -13,7 +13,7 @@ namespace quern::lidar {
 class HistoryTiles final : public TileSource {
  public:
   /// Keeps about `memory_bytes` of tiles. Tiles around one pose that take more than `most_bytes` are refused with
-  /// `memory_limit` before they are read.
+  /// `memory_limit` before they are read; known points that do, after the tile that brings them.
   HistoryTiles(History history, std::uint64_t memory_bytes, std::uint64_t most_bytes = UINT64_MAX)
       : history_(std::move(history)), memory_(memory_bytes), most_bytes_(most_bytes) {}
 
@@ -38,6 +38,8 @@ class HistoryTiles final : public TileSource {
 
   /// Fails with `memory_limit` where they have too many cells.
   Result<Vector<const EpochTile*>> fitting_tiles(const Epoch& epoch, std::uint64_t reach, const Pose& pose);
+  /// Fails with `memory_limit`.
+  Status too_large(std::uint64_t count, const char* what);
   Result<const Epoch*> epoch_of(const ContentHash& root);
   Result<const SeenFrame*> points_of(const ContentHash& root, const Epoch& epoch, const EpochTile& tile);
 

@@ -29,7 +29,9 @@ class ScanPredictor {
   /// O(points); each is a known point. May throw std::bad_alloc.
   void add(const SeenFrame& frame);
   /// Centres of the cells of a tile, in the order of keys; of those in a cube of side known_side() one is known.
+  /// May throw std::bad_alloc.
   void add_cells(const SeenFrame& tile, std::uint32_t cell_units);
+  std::size_t known_points() const { return known_.size(); }
   /// What rays meet, ring after ring, and behind it the known points, as they were added. The order of frames and tiles
   /// matters to the latter alone. May throw std::bad_alloc.
   Vector<codec::lidar::PredictedPoint> seen() const;

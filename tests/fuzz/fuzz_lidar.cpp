@@ -1,6 +1,7 @@
 // The scan codec: hostile streams and parts decode or fail inside their limits; any cloud comes back under its bound in
 // both directions, by the check of lidar/verify.
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "codecs/lidar/columns/column_coder.h"
@@ -8,6 +9,7 @@
 #include "codecs/lidar/octree/tree.h"
 #include "codecs/lidar/order/order_coder.h"
 #include "codecs/lidar/point_codec.h"
+#include "codecs/lidar/prediction/expected_sites.h"
 #include "codecs/lidar/rays/rays.h"
 #include "lidar/verify/exact_check.h"
 #include "tests/fuzz/fuzz_common.h"
@@ -28,6 +30,24 @@ void decode_hostile_stream(fuzz::Feed& feed) {
   QUERN_FUZZ_CHECK(watch.peak() <= kMostMemory);
 }
 
+/// Cubes of a block, each once and rising, with any weights.
+ExpectedCubes some_cubes(fuzz::Feed& feed, const Block& block, bool centred) {
+  std::set<std::uint64_t> keys;
+  for (unsigned left = feed.byte() % 64; left > 0; --left) keys.insert(feed.below(UINT64_C(1) << 3 * block.depth));
+  ExpectedCubes out;
+  for (const std::uint64_t key : keys) {
+    const unsigned halves = centred ? 1 + feed.byte() % 3U : 1;
+    const auto weight_of = [&](unsigned half) {
+      return static_cast<std::uint8_t>((halves & half) != 0 ? 1 + feed.byte() % kMostSiteWeight : 0);
+    };
+    const std::uint8_t even = weight_of(1);
+    out.cubes.push_back(key);
+    out.halves.push_back(static_cast<std::uint8_t>(halves));
+    out.weights.push_back({even, weight_of(2)});
+  }
+  return out;
+}
+
 void decode_hostile_parts(fuzz::Feed& feed) {
   const fuzz::AllocationWatch watch;
   {
@@ -38,11 +58,15 @@ void decode_hostile_parts(fuzz::Feed& feed) {
     const bool counted = feed.byte() % 2 == 0;
     const Surroundings surroundings{{static_cast<std::int64_t>(1 + feed.below(kMostMaxError)), feed.byte() % 2 == 0},
                                     static_cast<std::uint32_t>(1 + feed.below(1 << 20))};
+    BlockPrediction prediction;
+    prediction.expected = some_cubes(feed, block, surroundings.lattice.centred);
+    prediction.known = some_cubes(feed, block, surroundings.lattice.centred);
+    if (feed.byte() % 8 == 0) prediction.expected.weights.clear();
     Vector<std::uint8_t> values(4 * feed.byte());
     Vector<Site> points(feed.byte());
     Vector<std::int64_t> numbers(3 * feed.byte());
     const auto bytes = feed.rest();
-    if (decode_block(bytes, surroundings, cubes, counted, kMostHostilePoints, block).ok())
+    if (decode_block(bytes, surroundings, cubes, counted, kMostHostilePoints, block, prediction).ok())
       QUERN_FUZZ_CHECK(block.cubes.size() == cubes);
     (void)decode_rays(bytes, surroundings.lattice.spacing, points);
     (void)apply_residuals(bytes, numbers);
@@ -69,7 +93,7 @@ void round_trip(fuzz::Feed& feed) {
   std::vector<PredictedPoint> prediction(feed.byte() % 32);
   for (PredictedPoint& point : prediction) {
     for (std::int64_t& at : point.at) at = feed.raw<std::int32_t>() % (kMostPredictedUnits + 1);
-    point.weight = static_cast<std::uint8_t>(1 + feed.byte() % kMostPredictedWeight);
+    point.weight = static_cast<std::uint8_t>(feed.byte() % (kMostPredictedWeight + 1));
   }
   SerialRunner runner;
   const auto bytes = encode_scan(cloud, options, runner, prediction);

@@ -229,6 +229,22 @@ TEST(Tiles_BeyondTheMemory, AreRefusedBeforeTheyAreRead) {
   EXPECT_EQ(opened, 0U);
 }
 
+TEST(KnownPoints_OfTiles_BeyondTheMemory, AreRefused) {
+  Street street;
+  const auto added = street.add(wall(50'000));  // each of the 60 points in a cube of its own
+  ASSERT_TRUE(added.ok());
+  const SensorRays rays{{0, codec::lidar::kOne >> 4}, {{-1000, 0}, {1000, 0}}};
+  ASSERT_TRUE(are_rays(rays));
+  const auto code = [&](std::uint64_t most_bytes, bool knows) {
+    HistoryTiles tiles(History::open(street.disk, kRoot, street.report).value(), 1 << 20, most_bytes);
+    ScanPredictor predictor(rays, Pose(), knows);
+    return tiles.add_tiles(added->epoch.root, 3, Pose(), predictor).code();
+  };
+  EXPECT_EQ(code(60 * 64, false), StatusCode::ok);
+  EXPECT_EQ(code(60 * 64, true), StatusCode::memory_limit);
+  EXPECT_EQ(code(60 * 300, true), StatusCode::ok);
+}
+
 TEST(Addition_BeyondTheMemory, IsRefused) {
   Addition addition(200, 2000);
   const auto points = wall(50'000);

@@ -3,9 +3,12 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <vector>
 
+#include "codecs/lidar/octree/morton.h"
 #include "lidar/drive/posed_frames.h"
+#include "lidar/history/tile.h"
 #include "lidar/verify/exact_check.h"
 #include "tests/unit_lidar/clouds.h"
 #include "tests/unit_lidar_drive/golden_drive.h"
@@ -77,6 +80,41 @@ TEST(RayCast_OfPointsInAnyOrder, IsTheSame) {
   }
   EXPECT_EQ(forward.seen(), backward.seen());
   EXPECT_GT(forward.seen().size(), points.size() / 2);
+}
+
+TEST(KnownPoints_OfATile, AreTheCentresOfCubes) {
+  using namespace quern::codec::lidar;
+  const auto rays = find_rays(unit_points(posed_clouds()[0].words));
+  ASSERT_TRUE(rays.has_value());
+  const Pose pose = *pose_of_matrix(turned(0.4, 7));
+  const std::vector<std::pair<std::uint32_t, std::int64_t>> sides = {
+      {50, 800}, {125, 1000}, {400, 800}, {500, 1000}, {800, 800}, {1000, 1000}, {1250, 1250}, {40'000, 40'000}};
+  for (const auto& [cell_units, side] : sides) {
+    Random random(cell_units);
+    const auto cells_a_side = std::min<std::uint64_t>(kTileUnits / cell_units, 40);
+    std::set<Cell> chosen;
+    for (int i = 0; i < 600; ++i)
+      chosen.insert(morton(random.below(cells_a_side), random.below(cells_a_side), random.below(cells_a_side)));
+    const Vector<Cell> cells(chosen.begin(), chosen.end());
+    const SeenFrame tile{pose_of({0, 0, 0}), cell_centres(cells, cell_units)};
+    ScanPredictor predictor(*rays, pose, true);
+    predictor.add_cells(tile, cell_units);
+
+    const Move move(tile.pose, pose);
+    const std::int64_t units = cell_units;
+    std::set<UnitPoint> cubes;
+    for (const Cell cell : cells)
+      cubes.insert({morton_x(cell) * units / side, morton_y(cell) * units / side, morton_z(cell) * units / side});
+    std::vector<UnitPoint> expected, known;
+    for (const auto& [x, y, z] : cubes)
+      expected.push_back(move({x * side + side / 2, y * side + side / 2, z * side + side / 2}).value());
+    for (const PredictedPoint& point : predictor.seen())
+      if (point.weight == 0) known.push_back(point.at);
+    std::sort(expected.begin(), expected.end());
+    std::sort(known.begin(), known.end());
+    EXPECT_EQ(known, expected) << cell_units;
+    EXPECT_EQ(predictor.known_points(), known.size());
+  }
 }
 
 /// Encoded in order, every third a key frame.
@@ -184,6 +222,27 @@ TEST(PosedFrames_OfHostileDescriptions, AreCorrupt) {
   frames = good;
   frames[2].description.references = {2};
   EXPECT_NE(code_of(frames, 2), StatusCode::ok);
+}
+
+TEST(KnownPoints_BeyondTheMemory, AreRefused) {
+  const auto frames = encode_all(posed_poses());
+  ASSERT_EQ(frames[2].description.references.size(), 2U);
+  ASSERT_TRUE(frames[2].description.known);
+  const auto bytes = drive_of(frames);
+  MemorySource source(bytes);
+  SerialRunner runner;
+  std::uint64_t known = 0;
+  const auto whole = Drive::open(source, Execution());
+  for (const std::uint64_t i : {0U, 1U}) known += unit_points((*whole)->read(i, 1 << 20, runner)->words).size();
+  for (const std::uint64_t points : {known, known - 1}) {
+    Execution execution;
+    execution.memory_limit = 256 * points;
+    ASSERT_EQ(points_within(execution.memory_limit), points);
+    const auto drive = Drive::open(source, execution);
+    ASSERT_TRUE(drive.ok()) << drive.status().text();
+    EXPECT_EQ((*drive)->read(2, 1 << 20, runner).status().code(),
+              points == known ? StatusCode::ok : StatusCode::memory_limit);
+  }
 }
 
 TEST(PosedDescription_OutOfRange, IsCorrupt) {

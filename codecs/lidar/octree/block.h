@@ -26,11 +26,11 @@ struct Block {
   Vector<std::uint32_t> counts;          ///< points at each site, in order; empty where only the set is coded
 };
 
-/// Cubes where points are expected, as in Block. Empty: nothing is known.
+/// Cubes where points are expected, or known to stand, as in Block. Empty: the prediction has none.
 struct ExpectedCubes {
   Vector<std::uint64_t> cubes;
   Vector<std::uint8_t> halves;
-  /// Of the points expected at the even and at the odd site of each cube.
+  /// Of the points at the even and at the odd site of each cube.
   Vector<std::array<std::uint8_t, 2>> weights;
 };
 

@@ -12,8 +12,8 @@
 namespace quern::codec::lidar {
 
 /// The octree of a block, complete and valid, with its part of a prediction, if there is one. The bytes depend on the
-/// arguments alone. Takes about 150 bytes for each cube and each expected one, and 18 MiB at most. May throw
-/// std::bad_alloc.
+/// arguments alone. Takes about 150 bytes for each cube and each expected or known one, and up to 20 MiB for the models.
+/// May throw std::bad_alloc.
 Vector<std::uint8_t> encode_block(const Block& block, const Surroundings& surroundings,
                                   const BlockPrediction& prediction = {});
 
