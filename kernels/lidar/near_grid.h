@@ -77,8 +77,8 @@ struct NearGrid {
   const std::uint32_t* ends = nullptr;    ///< of each bucket, the entry behind its last
   const GridEntry* entries = nullptr;
 
-  /// The nearest point within reach. `hint`: one of the points that may be near, and is not the nearest if `square`, the
-  /// distance to it, is beyond reach. It changes the time alone.
+  /// The nearest point within reach. `hint`: one of the points that may be near, and is not the nearest if `square`,
+  /// the distance to it, is beyond reach. It changes the time alone.
   [[gnu::always_inline]] constexpr NearestPoint nearest(const GridPoint& point, const NearestPoint& hint) const {
     // As if there were a point just within reach, of the highest index.
     NearestPoint best{cells.reach * cells.reach, NearestPoint::kNone};

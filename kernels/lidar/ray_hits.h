@@ -1,9 +1,11 @@
-// Points projected onto the rays of a spinning sensor. Each ray keeps two points, the best one not above it and the best
-// one above. Which point is the best is decided by two keys of 64 bits, so that threads find it by two atomic minima, one
-// after the other, in any order.
+// Points projected onto the rays of a spinning sensor. Each ray keeps two points, the best one not above it and the
+// best one above. Which point is the best is decided by two keys of 64 bits, so that threads find it by two atomic
+// minima, one after the other, in any order.
 //
 //   first key    score (32 bits) | range (32)
-//   second key   x (23) | y (23) | what the first key leaves of the distance in height (18), of those with the least first
+//   second key   x (23) | y (23) | what the first key leaves of the distance in height (18)
+//
+// The second key is of those with the least first.
 //
 // Lengths are units of 0.1 mm, within RigidMove::kMostUnits.
 #pragma once

@@ -78,8 +78,8 @@ bool has_hole(std::span<const std::uint8_t> bytes) {
   return false;
 }
 
-/// The table at the end of a parity file, and the checksum behind it; nothing where it cannot be read or has a hole. It is
-/// read piece by piece: a header may tell of terabytes, and a sparse file may seem to have them.
+/// The table at the end of a parity file, and the checksum behind it; nothing where it cannot be read or has a hole. It
+/// is read piece by piece: a header may tell of terabytes, and a sparse file may seem to have them.
 std::optional<Vector<std::uint8_t>> read_table(const ParityGroup& group, File& file) {
   const auto size = file.size();
   if (!size.ok() || *size < group.parity_file_bytes()) return std::nullopt;

@@ -70,7 +70,7 @@ cudaError_t search_async(const NearGrid& grid, const CudaCloud& cloud, std::uint
                 counts);
 }
 
-/// The decoded points are few and searched from afar, the others many and searched with a bound: docs of GridCells.
+/// The points may be many more than the decoded ones, so their cells are smaller. What is found depends on neither.
 constexpr unsigned kDecodedFineness = 0;
 constexpr unsigned kPointsFineness = 1;
 

@@ -1,5 +1,5 @@
 // Do two clouds lie within a distance of each other, both in device memory. Exact whole numbers; what comes out is what
-// the codec's own check on the host finds. Nothing here allocates or waits; everything is queued on the caller's stream.
+// the codec's own check on the host finds. Nothing here allocates or waits; all is queued on the caller's stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,8 +25,8 @@ struct CudaCloud {
 std::size_t grid_bytes(std::uint32_t points, std::int64_t reach, unsigned fineness);
 
 /// Queues the building of the grid of a cloud, which stays where it is. `room` has grid_bytes(). The grid is complete
-/// when the stream comes there; searches look within `reach`, from 1 to GridCells::kMostReach. cudaErrorInvalidValue for numbers
-/// beyond their limits, and a room that is too small.
+/// when the stream comes there; searches look within `reach`, from 1 to GridCells::kMostReach. cudaErrorInvalidValue for
+/// numbers beyond their limits, and a room that is too small.
 cudaError_t build_grid_async(const CudaCloud& cloud, std::int64_t reach, unsigned fineness, void* room,
                              std::size_t room_bytes, NearGrid& grid, cudaStream_t stream,
                              unsigned max_blocks = kMostGridBlocks);

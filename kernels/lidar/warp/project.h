@@ -1,5 +1,5 @@
-// Points of a map projected onto the rays of a sensor by warps, over an execution model X, in two steps, the second after
-// all of the first: the least first key of each slot, and of the points that have it the least second key.
+// Points of a map projected onto the rays of a sensor by warps, over an execution model X, in two steps, the second
+// after all of the first: the least first key of each slot, and of the points that have it the least second key.
 #pragma once
 
 #include "kernels/common/lanes.h"
