@@ -99,22 +99,33 @@ quern::Result<std::optional<lidar::Pose>> locate(quern_lidar_writer& writer, con
   // What the history keeps of tiles outlives the writer.
   const quern::MemoryScope scope(&writer.history->memory);
   if (!writer.locator) {
-    auto places = lidar::read_places(writer.history->tiles->history(), report);
+    const std::uint64_t memory = writer.history->memory_limit();
+    auto places = lidar::read_places(writer.history->tiles->history(), report, memory / 8);
     if (!places.ok()) return places.status();
     writer.locator.emplace(*writer.history->tiles, *writer.epoch, std::move(places).value());
   }
   return writer.locator->locate(lidar::unit_points(cloud.words));
 }
 
-/// Frames from a key frame to the next are written when they are all there.
+/// Frames from a key frame to the next are written when they are all there. Where this throws, nothing has changed.
 void close_group(quern_lidar_writer& writer) {
+  if (writer.group->empty()) return;
+  lidar::FrameDescription key = writer.group->front();
   quern::Vector<lidar::FrameDescription*> group;
   for (lidar::FrameDescription& description : *writer.group) group.push_back(&description);
+  group.front() = &key;
   lidar::drop_unused(group);
-  const std::size_t first = writer.frames->size() - group.size();
-  for (std::size_t i = 0; i < group.size(); ++i)
-    (*writer.frames)[first + i].description = lidar::write_description(*group[i]);
+  quern::Vector<quern::Vector<std::uint8_t>> written;
+  for (const lidar::FrameDescription* const one : group) written.push_back(lidar::write_description(*one));
+  const std::size_t first = writer.frames->size() - written.size();
+  for (std::size_t i = 0; i < written.size(); ++i) (*writer.frames)[first + i].description = std::move(written[i]);
   writer.group->clear();
+}
+
+/// Room for one more, so that push_back() does not throw.
+template <class Items>
+void make_room(Items& items) {
+  if (items.size() == items.capacity()) items.reserve(std::max<std::size_t>(16, 2 * items.size()));
 }
 
 quern::Result<lidar::CodedFrame> encode(quern_lidar_writer& writer, const lidar::PointCloud& cloud,
@@ -179,23 +190,27 @@ quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lida
     const auto found = given ? quern::Result(given) : locate(*writer, cloud, report);
     if (!found.ok()) return note_lost(found.status());
     const std::optional<lidar::Pose>& pose = *found;
+    make_room(*writer->frames);
+    make_room(*writer->group);
+    if (writer->posed && writer->posed->is_key_next()) close_group(*writer);
     auto encoded = encode(*writer, cloud, pose);
     if (!encoded.ok()) return note_lost(encoded.status());
     lidar::CodedFrame coded = std::move(encoded).value();
     coded.description.name = std::move(named.name);
     coded.description.time_stamp = named.time_stamp;
+    quern::Vector<std::uint8_t> description;
     if (!pose) {
+      description = lidar::write_description(coded.description);
       // No frame behind this one is predicted from what lies before it.
       close_group(*writer);
       writer->posed.reset();
     }
-    writer->frames->push_back({pose ? quern::Vector<std::uint8_t>() : lidar::write_description(coded.description),
-                               std::move(coded.scan), pose});
+    // Nothing from here on throws, nor behind encode() where there is a pose: it has counted the frame.
+    writer->frames->push_back({std::move(description), std::move(coded.scan), pose});
     writer->gives_poses = given.has_value();
     if (pose) {
       writer->uses_history = writer->uses_history || coded.description.reach.has_value();
       writer->group->push_back(std::move(coded.description));
-      if (writer->posed->is_key_next()) close_group(*writer);
     }
     quern_lidar_result& result = writer->result;
     if (pose && !given) ++result.located_frames;

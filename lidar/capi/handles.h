@@ -67,6 +67,8 @@ struct quern_lidar_history : public quern::lidar::capi::HandleBase {
     quern_lidar_history& history_;
   };
 
+  /// Bytes; a default where the caller has given none.
+  std::uint64_t memory_limit() const { return given().memory_limit != 0 ? given().memory_limit : UINT64_C(1) << 30; }
   /// What the last failure of tiles was about; empty: nothing that a sentence was kept of.
   quern::String problem();
 

@@ -16,8 +16,6 @@ using quern::String;
 
 namespace {
 
-constexpr std::uint64_t kDefaultMemory = UINT64_C(1) << 30;
-
 struct DestroyHistory {
   void operator()(quern_lidar_history* history) const { quern::capi::destroy_handle(history); }
 };
@@ -115,8 +113,7 @@ quern_status quern_lidar_history_open(const char* folder, const quern_lidar_exec
   const quern_status status = capi::call(made->memory, folder, [&]() -> Status {
     made->path.emplace(folder);
     QUERN_ASSIGN_OR_RETURN(auto opened, lidar::History::open(quern::storage::system_files(), *made->path, report));
-    const std::uint64_t memory = given->memory_limit != 0 ? given->memory_limit : kDefaultMemory;
-    made->tiles.emplace(std::move(opened), memory / 4, memory / 2);
+    made->tiles.emplace(std::move(opened), made->memory_limit() / 4, made->memory_limit() / 2);
     return {};
   });
   if (status != QUERN_OK) return capi::tell_history(status, "", report.problem, false);

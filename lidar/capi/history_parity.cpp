@@ -28,6 +28,14 @@ quern_status change_history(quern_lidar_history& history, const Change& change) 
   return status == QUERN_OK ? status : capi::tell_history(status, "", report.problem, false);
 }
 
+/// A sentence about a file of a history without parity: it names the folder once, and says what to do.
+String tell_alone(const lidar::History& history, const String& damage) {
+  const bool names_it = damage.starts_with(quern::storage::join({history.root(), "/"}));
+  const bool advises = damage.find("; ") != String::npos;
+  return quern::storage::join(
+      {names_it ? "" : history.root(), names_it ? "" : ": ", damage, advises ? "" : "; restore it from a copy"});
+}
+
 /// The first of what stays damaged, and how much more there is.
 Status tell_damage(const quern::Vector<String>& damage, lidar::Report& report) {
   String sentence = damage.front();
@@ -76,7 +84,7 @@ quern_status quern_lidar_history_repair(quern_lidar_history* history, quern_lida
     QUERN_ASSIGN_OR_RETURN(auto done, lidar::check_parity(mended, true, report));
     if (done.sets == 0) {
       QUERN_ASSIGN_OR_RETURN(auto alone, lidar::check_history(mended, report));
-      for (const String& one : alone.damage) done.damage.push_back(quern::storage::join({mended.root(), ": ", one}));
+      for (const String& one : alone.damage) done.damage.push_back(tell_alone(mended, one));
     }
     quern_lidar_repair out = QUERN_LIDAR_REPAIR_INIT;
     out.sets = done.sets;

@@ -15,28 +15,38 @@ Result<CodedFrame> PosedFrames::encode(const PointCloud& cloud, const FrameOptio
                                        TaskRunner& runner) {
   const bool is_key = since_key_ == 0;
   const bool is_posed = cloud.kind == CoordinateKind::f32;
-  if (is_key || !is_posed) {
-    last_.clear();
-    rays_.reset();
-  }
-  if (is_key && is_posed) rays_ = find_rays(unit_points(cloud.words));
-  QUERN_ASSIGN_OR_RETURN(CodedFrame frame, encode_smallest(cloud, options, pose, runner));
+  const bool forgets = is_key || !is_posed;
+  std::optional<SensorRays> found;
+  if (is_key && is_posed) found = find_rays(unit_points(cloud.words));
+  const std::optional<SensorRays>& rays = forgets ? found : rays_;
+  const std::deque<SeenFrame> none;
+  const std::deque<SeenFrame>& before = forgets ? none : last_;
+  QUERN_ASSIGN_OR_RETURN(CodedFrame frame, encode_smallest(cloud, options, pose, rays, before, runner));
   frame.description.pose = pose;
   if (is_key) {
-    frame.description.rays = rays_;
-    if (history_.tiles != nullptr && rays_) frame.description.epoch = history_.epoch;
+    frame.description.rays = rays;
+    if (history_.tiles != nullptr && rays) frame.description.epoch = history_.epoch;
   }
-  since_key_ = since_key_ + 1 == key_every_ ? 0 : since_key_ + 1;
-  if (rays_ && since_key_ != 0) remember(frame, pose);
+  const std::uint64_t since_key = since_key_ + 1 == key_every_ ? 0 : since_key_ + 1;
+  const bool remembers = rays && since_key != 0;
+  if (remembers) last_.push_front({pose, unit_points(frame.words)});
+  // Nothing below fails: a frame counts where it is returned, and only there.
+  since_key_ = since_key;
+  if (forgets) {
+    rays_ = std::move(found);
+    last_.resize(remembers ? 1 : 0);
+  }
+  if (last_.size() > kReferences) last_.pop_back();
   frame.words = {};
   return frame;
 }
 
 Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
-                                                TaskRunner& runner) {
-  if (!rays_) return encode_frame(cloud, options, runner);
-  ScanPredictor predictor(*rays_, pose, true);
-  for (const SeenFrame& frame : last_) predictor.add(frame);
+                                                const std::optional<SensorRays>& rays,
+                                                const std::deque<SeenFrame>& before, TaskRunner& runner) {
+  if (!rays) return encode_frame(cloud, options, runner);
+  ScanPredictor predictor(*rays, pose, true);
+  for (const SeenFrame& frame : before) predictor.add(frame);
   const auto by_frames = predictor.seen();
   Vector<codec::lidar::PredictedPoint> by_both;
   Vector<codec::lidar::Prediction> predictions = {by_frames};
@@ -58,14 +68,9 @@ Result<CodedFrame> PosedFrames::encode_smallest(const PointCloud& cloud, const F
   if (!best->prediction.empty()) {
     best->description.known = true;
     best->description.key_distance = since_key_;
-    for (std::size_t i = 0; i < last_.size(); ++i) best->description.references.push_back(i + 1);
+    for (std::size_t i = 0; i < before.size(); ++i) best->description.references.push_back(i + 1);
   }
   return std::move(*best);
-}
-
-void PosedFrames::remember(const CodedFrame& frame, const Pose& pose) {
-  last_.push_front({pose, unit_points(frame.words)});
-  if (last_.size() > kReferences) last_.pop_back();
 }
 
 void drop_unused(std::span<FrameDescription* const> group) {

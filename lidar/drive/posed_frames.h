@@ -27,7 +27,8 @@ class PosedFrames {
 
   /// As encode_frame(), for the next frame. It is coded alone, with the frames before it, and with the history, too,
   /// and the smallest is kept; coordinates other than binary32, and those of key frames in which no rings are found
-  /// (see find_rays()), are coded alone. Fails where the history does.
+  /// (see find_rays()), are coded alone. Fails where the history does. May throw
+  /// std::bad_alloc. After either it is as it was before.
   Result<CodedFrame> encode(const PointCloud& cloud, const FrameOptions& options, const Pose& pose, TaskRunner& runner);
 
   /// Whether the next frame is a key frame.
@@ -36,9 +37,10 @@ class PosedFrames {
  private:
   static constexpr std::size_t kReferences = 4;
 
+  /// `rays`: of the key frame; `before`: frames that predict this one, the newest first.
   Result<CodedFrame> encode_smallest(const PointCloud& cloud, const FrameOptions& options, const Pose& pose,
+                                     const std::optional<SensorRays>& rays, const std::deque<SeenFrame>& before,
                                      TaskRunner& runner);
-  void remember(const CodedFrame& frame, const Pose& pose);
 
   std::uint64_t key_every_;
   UsedHistory history_;

@@ -37,14 +37,6 @@ Result<Vector<EpochName>> take_damaged(const History& history, Vector<EpochName>
   return damaged;
 }
 
-Result<std::uint64_t> file_bytes(const History& history, const String& path, Report& report) {
-  const auto file = history.files().open(path);
-  if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
-  const auto bytes = (*file)->size();
-  if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
-  return *bytes;
-}
-
 Status remove_file(const History& history, const String& path, Report& report) {
   const Status status = history.files().remove(path);
   return status.ok() ? status : storage::fail_file(report, path, "remove it", status);
@@ -117,7 +109,7 @@ class Segments {
       stays += part.bytes;
       live.push_back(one);
     }
-    QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history_, history_.segment_path(segment.name), report));
+    QUERN_ASSIGN_OR_RETURN(const auto bytes, history_.file_bytes(history_.segment_path(segment.name), report));
     // A damaged index may hide parts that somebody wants to save.
     if (!segment.whole || 2 * stays >= bytes) return {};
     // A damaged part does not move, so what is left of it stays.
@@ -235,7 +227,7 @@ Result<CollectedHistory> collect_history(History& history, const CollectHistory&
     QUERN_ASSIGN_OR_RETURN(out.without_parity, remove_parity_of(history, going, report));
   }
   for (const EpochName& name : out.removed) {
-    QUERN_ASSIGN_OR_RETURN(const auto bytes, file_bytes(history, history.epoch_path(name), report));
+    QUERN_ASSIGN_OR_RETURN(const auto bytes, history.file_bytes(history.epoch_path(name), report));
     out.freed_bytes += bytes;
     if (!options.dry_run) QUERN_RETURN_IF_ERROR(remove_file(history, history.epoch_path(name), report));
   }

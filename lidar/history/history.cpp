@@ -301,6 +301,14 @@ Result<std::uint64_t> History::stored_bytes(Report& report) const {
   return sum;
 }
 
+Result<std::uint64_t> History::file_bytes(const String& path, Report& report) const {
+  const auto file = files_->open(path);
+  if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
+  const auto bytes = (*file)->size();
+  if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
+  return *bytes;
+}
+
 Result<std::unique_ptr<storage::FileLock>> History::lock(Report& report) {
   if (is_bundle_)
     return storage::fail(report, StatusCode::invalid_argument,

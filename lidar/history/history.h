@@ -77,6 +77,8 @@ class History {
   Result<Vector<std::uint8_t>> read_part(const EpochTile& tile, const TilePart& part, Report& report);
   /// Bytes of all epochs, segments and parity.
   Result<std::uint64_t> stored_bytes(Report& report) const;
+  /// Bytes of the file at `path`.
+  Result<std::uint64_t> file_bytes(const String& path, Report& report) const;
 
   /// Held while the history is changed; files that a writer that died left in tmp/ are removed. Fails where somebody
   /// holds it, for bundles, and where a folder of the history is a symbolic link.

@@ -64,14 +64,6 @@ Result<bool> holds(const History& history, const String& name, const String& pat
   return true;
 }
 
-Result<std::uint64_t> bytes_of(const History& history, const String& path, Report& report) {
-  const auto file = history.files().open(path);
-  if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
-  const auto bytes = (*file)->size();
-  if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
-  return *bytes;
-}
-
 class Guard {
  public:
   Guard(History& history, std::optional<ParityNumbers> numbers) : history_(history), wanted_(numbers) {}
@@ -133,7 +125,7 @@ class Guard {
       const String path = join({history_.root(), "/", name});
       QUERN_ASSIGN_OR_RETURN(const bool good, holds(history_, name, path, report));
       if (!good) return storage::fail(report, StatusCode::corrupt, join({path, ": is damaged", kRepair}));
-      QUERN_ASSIGN_OR_RETURN(const auto bytes, bytes_of(history_, path, report));
+      QUERN_ASSIGN_OR_RETURN(const auto bytes, history_.file_bytes(path, report));
       open_.push_back({name, bytes});
     }
     // A parity file has the bytes of the largest file of its set.
@@ -166,7 +158,7 @@ class Guard {
     QUERN_ASSIGN_OR_RETURN(const auto sets, parity_sets(history_, report));
     for (const ParitySet& set : sets)
       for (const String& path : set.files) {
-        QUERN_ASSIGN_OR_RETURN(const auto bytes, bytes_of(history_, path, report));
+        QUERN_ASSIGN_OR_RETURN(const auto bytes, history_.file_bytes(path, report));
         out_.parity_bytes += bytes;
       }
     return {};
@@ -206,7 +198,7 @@ Status check_alone(const History& history, const storage::ParityGroup& group, bo
     QUERN_ASSIGN_OR_RETURN(const bool good, holds(history, file.name, file.path, report));
     std::uint64_t bytes = 0;
     if (good) {
-      QUERN_ASSIGN_OR_RETURN(bytes, bytes_of(history, file.path, report));
+      QUERN_ASSIGN_OR_RETURN(bytes, history.file_bytes(file.path, report));
     }
     if (good && bytes == group.file_bytes(c)) continue;
     all_hold = false;

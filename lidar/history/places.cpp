@@ -162,7 +162,7 @@ Result<Vector<Place>> read_places(std::span<const std::uint8_t> bytes) {
   return out;
 }
 
-Result<Vector<Place>> read_places(const History& history, Report& report) {
+Result<Vector<Place>> read_places(const History& history, Report& report, std::uint64_t most_bytes) {
   const String folder = history.places_folder();
   const auto names = history.files().list(folder);
   Vector<Place> out;
@@ -171,10 +171,16 @@ Result<Vector<Place>> read_places(const History& history, Report& report) {
   for (const String& name : *names) {
     if (!storage::parse_content_hash(name)) continue;
     const String path = join({folder, "/", name});
-    const auto bytes = storage::read_file(history.files(), path, kMostPlacesBytes);
+    QUERN_ASSIGN_OR_RETURN(const std::uint64_t size, history.file_bytes(path, report));
+    if (size > most_bytes) {
+      report.notes.push_back(join({path, ": is too large for the memory limit, and its places are not used"}));
+      continue;
+    }
+    const auto bytes = storage::read_file(history.files(), path, std::min(most_bytes, kMostPlacesBytes));
     if (!bytes.ok()) return storage::fail_file(report, path, "read it", bytes.status());
     const auto places = read_places(std::span<const std::uint8_t>(*bytes));
     if (places.ok()) {
+      most_bytes -= bytes->size();
       out.insert(out.end(), places->begin(), places->end());
     } else {
       report.notes.push_back(join({path, ": is damaged, and its places are not used; remove it"}));

@@ -52,8 +52,9 @@ Vector<std::uint8_t> write_places(std::span<const Place> places);
 /// Any bytes are safe. Fails with `corrupt` or `unsupported_version`; allocates in proportion to `bytes`.
 Result<Vector<Place>> read_places(std::span<const std::uint8_t> bytes);
 
-/// The places of all files of a history that can be read; a damaged file is a note.
-Result<Vector<Place>> read_places(const History& history, Report& report);
+/// The places of all files of a history that can be read; a damaged file is a note, and so is one that would make more
+/// than `most_bytes` of the files that are used. At most about twice as many bytes of memory are held meanwhile.
+Result<Vector<Place>> read_places(const History& history, Report& report, std::uint64_t most_bytes = UINT64_MAX);
 /// Publishes places under the hash of their bytes; the caller holds the history's lock.
 Status publish_places(History& history, std::span<const Place> places, Report& report);
 

@@ -19,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using quern::lidar_test::spinning_scan;
+using quern::lidar_test::TestCloud;
 
 constexpr std::array<double, 12> kHome = {1, 0, 0, 10, 0, 1, 0, 20, 0, 0, 1, 0};
 
@@ -77,16 +78,16 @@ class LidarHistories : public testing::Test {
     EXPECT_EQ(std::string(added.root).size(), 32U);
     quern_lidar_drive_destroy(drive);
   }
-  /// Reads frame 0, of noise `seed`, with a history; the number of the call.
-  quern_status read(const std::string& file, quern_lidar_history* history, std::uint64_t seed = 50) {
+  /// Reads frame `index`, which is `scan`, with a history; the number of the call.
+  quern_status read(const std::string& file, quern_lidar_history* history, std::uint64_t index = 0,
+                    const TestCloud& scan = spinning_scan(32, 900, 50, false)) {
     quern_lidar_drive* drive = nullptr;
     EXPECT_EQ(quern_lidar_drive_open(file.c_str(), nullptr, &drive), QUERN_OK) << quern_lidar_last_error();
     EXPECT_EQ(quern_lidar_drive_set_history(drive, history), QUERN_OK);
     quern_lidar_cloud* cloud = nullptr;
-    const quern_status status = quern_lidar_drive_read(drive, 0, &cloud);
+    const quern_status status = quern_lidar_drive_read(drive, index, &cloud);
     problem_ = status == QUERN_OK ? "" : quern_lidar_last_error();
     if (status == QUERN_OK) {
-      const auto scan = spinning_scan(32, 900, seed, false);
       quern_lidar_cloud_desc original = QUERN_LIDAR_CLOUD_DESC_INIT, back = QUERN_LIDAR_CLOUD_DESC_INIT;
       original.points = scan.points();
       original.xyz = scan.words.data();
@@ -116,7 +117,8 @@ TEST_F(LidarHistories, DrivesOfOnePlace_PredictTheNext_AndAreMissedByName) {
   ASSERT_EQ(write(path("next.qnl"), 50, history), QUERN_OK) << problem_;
   EXPECT_LT(fs::file_size(path("next.qnl")), fs::file_size(path("plain.qnl")));
   EXPECT_EQ(read(path("plain.qnl"), nullptr), QUERN_OK) << problem_;
-  EXPECT_EQ(read(path("next.qnl"), history), QUERN_OK) << problem_;
+  for (const std::uint64_t i : {0, 1, 2})
+    EXPECT_EQ(read(path("next.qnl"), history, i, spinning_scan(32, 900, 50 + i, false)), QUERN_OK) << i << problem_;
   EXPECT_EQ(read(path("next.qnl"), nullptr), QUERN_LIDAR_ERROR_NO_HISTORY);
   EXPECT_NE(problem_.find("next.qnl"), std::string::npos) << problem_;
   ASSERT_NO_FATAL_FAILURE(add(history, path("next.qnl"), 2));
@@ -136,7 +138,16 @@ TEST_F(LidarHistories, DrivesOfOnePlace_PredictTheNext_AndAreMissedByName) {
   quern_lidar_history_destroy(history);
 }
 
-/// Adds scans of the place, the second of which is one of nowhere, with the poses given or without; what they found.
+/// Scan `i` of a drive whose second scan is one of nowhere.
+TestCloud located_scan(std::uint64_t i) {
+  auto cloud = spinning_scan(32, 900, 50 + i, false);
+  if (i == 1)
+    for (std::size_t k = 0; k < cloud.words.size(); ++k)
+      cloud.words[k] = std::bit_cast<std::uint32_t>(std::bit_cast<float>(cloud.words[k]) * (k % 3 == 0 ? 2.7F : 0.6F));
+  return cloud;
+}
+
+/// Adds these scans, with the poses given or without; what they found.
 struct Located {
   std::vector<std::array<double, 12>> poses;  ///< all zeros: none
   quern_lidar_result result = QUERN_LIDAR_RESULT_INIT;
@@ -150,11 +161,7 @@ Located write_located(const std::string& to, quern_lidar_history* history, const
   quern_lidar_writer* writer = nullptr;
   EXPECT_EQ(quern_lidar_writer_open(to.c_str(), &desc, nullptr, &writer), QUERN_OK) << quern_lidar_last_error();
   for (std::uint64_t i = 0; i < 3; ++i) {
-    auto cloud = spinning_scan(32, 900, 50 + i, false);
-    if (i == 1)
-      for (std::size_t k = 0; k < cloud.words.size(); ++k)
-        cloud.words[k] =
-            std::bit_cast<std::uint32_t>(std::bit_cast<float>(cloud.words[k]) * (k % 3 == 0 ? 2.7F : 0.6F));
+    const auto cloud = located_scan(i);
     quern_lidar_cloud_desc scan = QUERN_LIDAR_CLOUD_DESC_INIT;
     scan.points = cloud.points();
     scan.xyz = cloud.words.data();
@@ -188,7 +195,8 @@ TEST_F(LidarHistories, FramesWithoutPoses_FindTheirPlaceAndTellIt) {
   for (const std::size_t i : {0, 2})
     for (std::size_t k = 0; k < 12; ++k) EXPECT_NEAR(found.poses[i][k], kHome[k], 0.1) << i << ' ' << k;
   EXPECT_EQ(found.poses[1], (std::array<double, 12>{}));
-  EXPECT_EQ(read(path("found.qnl"), history), QUERN_OK) << problem_;
+  for (const std::uint64_t i : {0, 1, 2})
+    EXPECT_EQ(read(path("found.qnl"), history, i, located_scan(i)), QUERN_OK) << i << problem_;
   EXPECT_EQ(read(path("found.qnl"), nullptr), QUERN_LIDAR_ERROR_NO_HISTORY);
 
   quern_lidar_drive* drive = nullptr;
@@ -286,7 +294,10 @@ TEST_F(LidarHistories, Parity_BringsDamagedFilesBack) {
   repair = QUERN_LIDAR_REPAIR_INIT;
   EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_ERROR_CORRUPT);
   EXPECT_EQ(repair.damaged_files, 1U);
-  EXPECT_NE(std::string(quern_lidar_last_error()).find(path("h")), std::string::npos) << quern_lidar_last_error();
+  const std::string damaged = quern_lidar_last_error();
+  EXPECT_EQ(damaged.find(path("h")), damaged.rfind(path("h"))) << damaged;
+  EXPECT_NE(damaged.find(path("h")), std::string::npos) << damaged;
+  EXPECT_NE(damaged.find("; restore it from a copy"), std::string::npos) << damaged;
   EXPECT_EQ(quern_lidar_history_repair(nullptr, &repair), QUERN_ERROR_INVALID_ARGUMENT);
   repair.struct_size = 1;
   EXPECT_EQ(quern_lidar_history_repair(history, &repair), QUERN_ERROR_INVALID_ARGUMENT);
@@ -368,6 +379,75 @@ TEST_F(LidarHistories, CallersMemory_IsUsedAndGivenBack) {
   EXPECT_GT(held, 0U);
   quern_lidar_history_destroy(history);
   EXPECT_EQ(held, 0U);
+}
+
+/// Memory that refuses once, after `left` more requests.
+struct Refusing {
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  std::uint64_t left = kNever;
+  std::uint64_t requests = 0;
+
+  quern_lidar_execution execution() {
+    quern_lidar_execution out = QUERN_LIDAR_EXECUTION_INIT;
+    out.allocator.user = this;
+    out.allocator.allocate = [](void* user, std::size_t bytes, std::size_t alignment) -> void* {
+      auto& self = *static_cast<Refusing*>(user);
+      ++self.requests;
+      if (self.left != kNever && self.left-- == 0) return nullptr;
+      return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    };
+    out.allocator.release = [](void*, void* memory, std::size_t, std::size_t) { std::free(memory); };
+    return out;
+  }
+};
+
+/// Four frames, a key frame each second one. `fail(add, frame)` calls add(), which returns its number, until it succeeds.
+template <class Fail>
+std::vector<char> write_refused(const std::string& to, Refusing& memory, const Fail& fail) {
+  const quern_lidar_execution execution = memory.execution();
+  quern_lidar_writer_desc desc = QUERN_LIDAR_WRITER_DESC_INIT;
+  desc.mode = QUERN_LIDAR_SET;
+  desc.max_error = 0.15;
+  desc.key_frames = 2;
+  quern_lidar_writer* writer = nullptr;
+  EXPECT_EQ(quern_lidar_writer_open(to.c_str(), &desc, &execution, &writer), QUERN_OK);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto cloud = spinning_scan(16, 120, i, false);
+    quern_lidar_cloud_desc scan = QUERN_LIDAR_CLOUD_DESC_INIT;
+    scan.points = cloud.points();
+    scan.xyz = cloud.words.data();
+    quern_lidar_frame frame = QUERN_LIDAR_FRAME_INIT;
+    frame.pose = kHome.data();
+    fail([&] { return quern_lidar_writer_add(writer, &scan, &frame); }, i);
+  }
+  EXPECT_EQ(quern_lidar_writer_finish(writer, nullptr), QUERN_OK) << quern_lidar_last_error();
+  quern_lidar_writer_destroy(writer);
+  std::ifstream file(to, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(LidarHistories, FramesThatMemoryRefused_MakeTheSameDriveWhenTheyAreAddedAgain) {
+  Refusing memory;
+  std::array<std::uint64_t, 4> requests{};
+  const auto whole = write_refused(path("whole.qnl"), memory, [&](const auto& add, std::size_t i) {
+    memory.requests = 0;
+    ASSERT_EQ(add(), QUERN_OK) << quern_lidar_last_error();
+    requests[i] = memory.requests;
+  });
+  const auto again = write_refused(path("again.qnl"), memory, [&](const auto& add, std::size_t i) {
+    // Each of the last requests, for they follow the encoding, and some of the others.
+    constexpr std::uint64_t kLast = 24;
+    const std::uint64_t step = std::max<std::uint64_t>(1, requests[i] / 40);
+    for (std::uint64_t k = 0; k < requests[i]; k += k + kLast >= requests[i] ? 1 : step) {
+      memory.left = k;
+      const quern_status status = add();
+      memory.left = Refusing::kNever;
+      ASSERT_EQ(status, QUERN_ERROR_OUT_OF_MEMORY) << i << ' ' << k << ' ' << requests[i];
+    }
+    ASSERT_EQ(add(), QUERN_OK) << quern_lidar_last_error();
+  });
+  EXPECT_GT(requests[1], 10U);
+  EXPECT_TRUE(whole == again);
 }
 
 /// Memory that is overwritten when it is given back, and handed out no second time.

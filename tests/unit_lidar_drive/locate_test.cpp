@@ -89,6 +89,11 @@ TEST(Scan_WithoutAPose, FindsItsPlaceOrNone) {
   const auto places = read_places(*street.history, street.report);
   ASSERT_TRUE(places.ok());
   ASSERT_EQ(places->size(), 1U);
+  const std::uint64_t bytes = write_places(*places).size();
+  EXPECT_EQ(read_places(*street.history, street.report, bytes)->size(), 1U);
+  EXPECT_TRUE(street.report.notes.empty());
+  EXPECT_EQ(read_places(*street.history, street.report, bytes - 1)->size(), 0U);
+  EXPECT_EQ(street.report.notes.size(), 1U);
   HistoryTiles tiles(History::open(street.disk, kRoot, street.report).value(), 1 << 26);
   Locator locator(tiles, epoch, *places);
   // A drive past the place: the first scan is found by its looks, the others by the motion, too.

@@ -119,7 +119,9 @@ typedef struct quern_lidar_history_desc {
 QUERN_API quern_status quern_lidar_history_create(const char* folder, const quern_lidar_history_desc* desc);
 
 /** Opens a history, or a bundle of one, for reading and additions. A quarter of the execution's memory_limit, or of
- *  1 GiB, keeps tiles. `execution` may be NULL. `*history` is NULL on failure; QUERN_ERROR_IO where there is none. */
+ *  1 GiB, keeps tiles; each writer of frames without poses keeps at most an eighth of known places, and passes over files
+ *  of places that are damaged or do not fit. `execution` may be NULL. `*history` is NULL on failure; QUERN_ERROR_IO where
+ *  there is none. */
 QUERN_API quern_status quern_lidar_history_open(const char* folder, const quern_lidar_execution* execution,
                                                 quern_lidar_history** history);
 /** After the writers and drives that use it. */
@@ -169,13 +171,13 @@ typedef struct quern_lidar_frame {
   { sizeof(quern_lidar_frame), 0, 0, NULL, NULL }
 
 /** Codes a scan as the next frame and holds its bytes. O(points log points); about 300 bytes a point meanwhile. `frame`
- *  may be NULL. After a failure the writer is as it was before, but that a scan that found its place in a history counts
- *  as the one before the next. */
+ *  may be NULL. After a failure the writer is as it was before, but that a scan that found its place in a history
+ *  counts as the one before the next. */
 QUERN_API quern_status quern_lidar_writer_add(quern_lidar_writer* writer, const quern_lidar_cloud_desc* scan,
                                               const quern_lidar_frame* frame);
-/** The pose of frame `index` (from 0) of those added: given, or found in the history, rounded as it is stored. Given with
- *  the same scans it makes the same drive. `pose` gets 12 numbers, as in quern_lidar_frame, where `*has_pose` becomes 1,
- *  and stays as it is where it becomes 0. */
+/** The pose of frame `index` (from 0) of those added: given, or found in the history, rounded as it is stored. Poses
+ *  that were found, for all frames, make the same drive where they are given with the same scans. `pose` gets 12
+ *  numbers, as in quern_lidar_frame, where `*has_pose` becomes 1, and stays as it is where it becomes 0. */
 QUERN_API quern_status quern_lidar_writer_pose(const quern_lidar_writer* writer, uint64_t index, double* pose,
                                                uint32_t* has_pose);
 
@@ -262,7 +264,7 @@ typedef struct quern_lidar_addition {
 QUERN_API quern_status quern_lidar_history_add_drive(quern_lidar_history* history, quern_lidar_drive* drive,
                                                      quern_lidar_addition* addition);
 
-/* ---- parity of histories ------------------------------------------------------------------------------------------- */
+/* ---- parity of histories ---------------------------------------------------------------------------------------- */
 
 typedef struct quern_lidar_parity {
   uint32_t struct_size;
@@ -276,13 +278,15 @@ typedef struct quern_lidar_parity {
 #define QUERN_LIDAR_PARITY_INIT \
   { sizeof(quern_lidar_parity), 0, 0, 0, 0, 0, 0 }
 
-/** Guards all files of a history that have no parity yet: of a set of `data_files` files as many may be lost or damaged as
- *  it has `parity_files`; at most 64 together. Both 0: as the history has it, else 8 and 2. `parity` may be NULL.
+/** Guards all files of a history that have no parity yet: of a set of `data_files` files as many may be lost or damaged
+ *  as it has `parity_files`; at most 64 together. Both 0: as the history has it, else 8 and 2. `parity` may be NULL.
  *  QUERN_ERROR_CORRUPT where a file is damaged or missing: repair first. QUERN_ERROR_UNSUPPORTED in a build without
- *  ISA-L. QUERN_ERROR_IO while another process changes the history. */
+ *  ISA-L. QUERN_ERROR_INVALID_ARGUMENT for a bundle. QUERN_ERROR_IO while another process changes the history, and where
+ *  its folder cannot be written. */
 QUERN_API quern_status quern_lidar_history_make_parity(quern_lidar_history* history, uint32_t data_files,
                                                        uint32_t parity_files, quern_lidar_parity* parity);
-/** Removes all parity. `*removed_sets` (may be NULL) is how many sets there were. */
+/** Removes all parity. `*removed_sets` (may be NULL) is how many sets there were. QUERN_ERROR_INVALID_ARGUMENT and
+ *  QUERN_ERROR_IO as above. */
 QUERN_API quern_status quern_lidar_history_drop_parity(quern_lidar_history* history, uint64_t* removed_sets);
 
 typedef struct quern_lidar_repair {
@@ -292,14 +296,17 @@ typedef struct quern_lidar_repair {
   uint64_t guarded_files;   /**< that have parity */
   uint64_t unguarded_files; /**< that have none, where others have; what is damaged of them is not seen */
   uint64_t mended_files;    /**< that came back, bit for bit */
-  uint64_t damaged_files;   /**< that did not */
+  /** What stays damaged: each such file; a set whose parity files all have damaged headers counts as one. Without
+   *  parity: each damaged file, and each part of a tile that is damaged or missing. */
+  uint64_t damaged_files;
 } quern_lidar_repair;
 #define QUERN_LIDAR_REPAIR_INIT \
   { sizeof(quern_lidar_repair), 0, 0, 0, 0, 0, 0 }
 
 /** Brings damaged and missing files back wherever parity suffices; a history without parity is only checked.
- *  QUERN_ERROR_CORRUPT where something stays damaged: the sentence names the first file, and `repair` is filled in, too.
- *  `repair` may be NULL. QUERN_ERROR_UNSUPPORTED and QUERN_ERROR_IO as above. */
+ *  QUERN_ERROR_CORRUPT where something stays damaged: the sentence names the first, and `repair` is filled in, too.
+ *  `repair` may be NULL. QUERN_ERROR_INVALID_ARGUMENT, QUERN_ERROR_UNSUPPORTED and QUERN_ERROR_IO as above; a folder
+ *  that cannot be written fails without parity, too. */
 QUERN_API quern_status quern_lidar_history_repair(quern_lidar_history* history, quern_lidar_repair* repair);
 
 /* ---- measuring -------------------------------------------------------------------------------------------------- */
