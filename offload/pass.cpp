@@ -318,8 +318,8 @@ void Optimizer::drop_changes(const Pass& pass) {
   for (std::size_t s = 0; s < slots_.size(); ++s) {
     if (!slots_[s].changed && slots_[s].state != SlotState::failed) continue;
     if (slots_[s].changed && !in_files()) broken_ = true;
-    // What a read left half filled is of no use to anybody.
-    empty_slot(s, slots_[s].state == SlotState::failed);
+    // What a read or a body left half filled is of no use to anybody: its sizes may not fit what lies beside the slots.
+    empty_slot(s, true);
   }
   if (!pass.writes || !in_files()) return;
   for (std::size_t g = 0; g < pass.next.groups.size(); ++g)

@@ -117,6 +117,40 @@ TEST_F(Offload, RestoredFromDamage_IsTheStateBefore) {
   EXPECT_EQ(optimizer->step_count(), 2u);
 }
 
+TEST_F(Offload, LoadAfterAFailedRestore_HasNothingOfIt) {
+  OptimizerOptions memory = SmallTraining({40000}).options();
+  OptimizerOptions files = memory;
+  files.folders = {folder("a")};
+  files.memory_limit = 2 * offload::plain_bytes(16384, memory.form);
+  SmallTraining training({40000});
+  const auto first = open(memory);
+  steps(training, *first, 3, report_);
+  const SavedState saved = save(*first, report_);
+  const OffloadState wanted = training.read(*first, report_).value();
+  // Where each subgroup's sizes of tiles begin, and where codes lie.
+  for (const std::size_t damaged_at : {std::size_t{4 * 16384}, std::size_t{4 * 16384 + 2000}})
+    for (const std::uint64_t fails_from : {UINT64_MAX, UINT64_C(1)})
+      for (const OptimizerOptions& options : {memory, files}) {
+        SCOPED_TRACE(std::to_string(damaged_at) + " " + std::to_string(options.folders.size()));
+        std::filesystem::remove_all(root_ / "a");
+        const auto optimizer = open(options);
+        SmallTraining again({40000});
+        steps(again, *optimizer, 1, report_);
+        SavedState damaged = saved;
+        damaged.groups[1][damaged_at] ^= 0xff;
+        const auto whole = source_of(damaged);
+        const auto source = [&](std::size_t group, std::uint64_t begin, std::span<std::uint8_t> out) {
+          const Status read = whole(group, begin, out);
+          // After bytes that looked like any other: as a file does that ends too early.
+          return group == 1 && begin >= fails_from ? Status(StatusCode::io_error, "no more") : read;
+        };
+        EXPECT_FALSE(optimizer->restore(damaged.description, source, report_).ok());
+        ASSERT_TRUE(again.load(*optimizer, report_).ok()) << report_.problem;
+        while (optimizer->step_count() < 3) ASSERT_TRUE(again.step(*optimizer, report_).ok()) << report_.problem;
+        EXPECT_TRUE(again.read(*optimizer, report_).value() == wanted);
+      }
+}
+
 TEST_F(Offload, RestoredIntoAnotherShape_IsRefused) {
   SmallTraining training({40000});
   const auto first = open(training.options());
