@@ -7,6 +7,8 @@
 
 namespace quern::offload {
 
+constexpr unsigned kDoubt = 8;  ///< a measurement that may be of a burst counts that much less
+
 Folder::Folder(storage::FileSystem& files, FolderOptions options, bool own_threads)
     : files_(files), options_(std::move(options)), reader_(own_threads), writer_(own_threads) {}
 
@@ -50,7 +52,10 @@ double seconds_now() {
 
 // A device that was idle takes what comes faster than it can go on: caches fill up, limits have saved something up. So
 // the rate lies between that of the time at work and that of the time since the last end. What is known already and
-// lies between them stays; else the nearer end counts. Without that a folder would look faster the less it is used.
+// lies between them grows slowly: by an eighth of a measurement, of at most twice what is known. Otherwise a folder that is
+// little used would keep for ever a rate that it once had, and if the time at work counted in full it would look faster
+// the less it is used. A folder that gets more work than it can do is measured as slower at once. Outside of the two
+// the nearer end counts.
 void Folder::add(bool writes, std::uint64_t bytes, double begin, double end) {
   const std::lock_guard lock(mutex_);
   (writes ? use_.bytes_written : use_.bytes_read) += bytes;
@@ -59,10 +64,13 @@ void Folder::add(bool writes, std::uint64_t bytes, double begin, double end) {
   const double since_last = end - std::min(begin, direction.end);
   direction.end = end;
   const double known = direction.rate.per_second() * at_work;  // bytes in that time
+  const double at_work_at_twice = static_cast<double>(bytes) / (2 * direction.rate.per_second());
   if (!direction.rate.known() || known >= static_cast<double>(bytes))
     direction.rate.add(bytes, at_work);
   else if (direction.rate.per_second() * since_last < static_cast<double>(bytes))
     direction.rate.add(bytes, since_last);
+  else
+    direction.rate.add(bytes / kDoubt, std::max(at_work, at_work_at_twice) / kDoubt);
 }
 
 FolderUse Folder::use() const {

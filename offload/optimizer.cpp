@@ -25,6 +25,7 @@ using storage::join;
 using storage::Report;
 
 constexpr std::uint64_t kPartValues = kernels::kAtRestTile * 64;
+constexpr std::uint64_t kMeasureAll = 64;  ///< each so many steps a slow folder is measured, too
 
 Status check_settings(const AdamSettings& s, std::size_t region, Report& report) {
   const bool betas = s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1;
@@ -349,7 +350,9 @@ double Optimizer::expected_seconds() const {
 
 void Optimizer::plan(Pass& pass) const {
   pass.folder.resize(groups_.size());
-  for (const Placed& placed : make_schedule(machine(), jobs())) {
+  Schedule schedule = make_schedule(machine(), jobs());
+  if (manifest_.step % kMeasureAll == 0) use_every_path(folders_.size(), schedule);
+  for (const Placed& placed : schedule) {
     pass.order.push_back(placed.job);
     if (in_files()) pass.folder[placed.job] = static_cast<std::uint32_t>(placed.path);
   }

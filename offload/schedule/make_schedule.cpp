@@ -7,11 +7,14 @@
 namespace quern::offload {
 namespace {
 
-constexpr std::size_t kSample = 512;  ///< subgroups that are simulated with each share
-constexpr std::size_t kFew = 16;      ///< subgroups whose single changes are tried
-constexpr std::size_t kVeryFew = 8;   ///< subgroups of which two are changed at once, too
-constexpr int kShares = 24;           ///< shares of the GPU that are tried, evenly spaced
-constexpr int kMostRounds = 40;       ///< of single changes
+constexpr std::size_t kSample = 512;    ///< subgroups that are simulated with each share
+constexpr std::size_t kFew = 16;        ///< subgroups whose single changes are tried
+constexpr std::size_t kVeryFew = 8;     ///< subgroups of which two are changed at once, too
+constexpr int kShares = 24;             ///< shares of the GPU that are tried, evenly spaced
+constexpr int kMostRounds = 40;         ///< of single changes
+constexpr std::size_t kFewChoices = 4;  ///< of path and processor, while two subgroups are changed at once
+/// Subgroups times resources that are simulated while one schedule is improved: some 0.1 s, however many paths.
+constexpr std::size_t kMostSimulated = std::size_t{1} << 22;
 
 /// Seconds to read in the next step what the schedule writes: a path that only writes fast is no place for a state.
 double next_read(const Machine& machine, std::span<const Job> jobs, std::span<const Placed> schedule) {
@@ -24,8 +27,19 @@ double next_read(const Machine& machine, std::span<const Job> jobs, std::span<co
   return longest;
 }
 
-double cost(const Machine& machine, std::span<const Job> jobs, std::span<const Placed> schedule) {
-  return std::max(simulate(machine, jobs, schedule), next_read(machine, jobs, schedule));
+/// The longer of this step and the next one's reads, then this step alone: where the reads decide, schedules that differ
+/// in their steps would all look the same.
+struct Cost {
+  double longest = std::numeric_limits<double>::infinity();
+  double step = std::numeric_limits<double>::infinity();
+  bool operator<(const Cost& other) const {
+    return longest < other.longest || (longest == other.longest && step < other.step);
+  }
+};
+
+Cost cost(const Machine& machine, std::span<const Job> jobs, std::span<const Placed> schedule) {
+  const double step = simulate(machine, jobs, schedule);
+  return {std::max(step, next_read(machine, jobs, schedule)), step};
 }
 
 /// What is in memory, then of all paths the one next whose reads would be done with it soonest.
@@ -73,11 +87,18 @@ void spread_share(Schedule& schedule, double share, double phase) {
 /// Takes changes as long as one of them helps: exchanges two subgroups, or moves one to another path and, with `moves`,
 /// to the other processor. Of very few subgroups two are moved at once, too.
 void improve(const Machine& machine, std::span<const Job> jobs, bool moves, Schedule& schedule) {
-  double best = cost(machine, jobs, schedule);
+  const std::size_t simulated = std::max<std::size_t>(schedule.size() * (4 + 2 * machine.paths.size()), 1);
+  std::size_t left = kMostSimulated / simulated;
+  Cost best = cost(machine, jobs, schedule);
   Schedule tried = schedule;
   bool better = false;
   const auto consider = [&] {
-    const double seconds = cost(machine, jobs, tried);
+    if (left == 0) {
+      tried = schedule;
+      return;
+    }
+    --left;
+    const Cost seconds = cost(machine, jobs, tried);
     if (seconds < best) {
       best = seconds;
       schedule = tried;
@@ -92,17 +113,18 @@ void improve(const Machine& machine, std::span<const Job> jobs, bool moves, Sche
     if (!machine.paths.empty()) tried[i].path = choice % paths;
     if (moves) tried[i].on_gpu = choice / paths == 1;
   };
-  const bool in_pairs = schedule.size() <= kVeryFew;
+  const bool in_pairs = schedule.size() <= kVeryFew && choices <= kFewChoices;
   for (int round = 0; round < kMostRounds; ++round) {
     better = false;
     for (std::size_t i = 0; i < schedule.size(); ++i) {
-      for (std::size_t choice = 0; choice < choices; ++choice) {
+      for (std::size_t choice = 0; choice < choices && left > 0; ++choice) {
         choose(i, choice);
         consider();
       }
       for (std::size_t k = i + 1; k < schedule.size(); ++k) {
         std::swap(tried[i], tried[k]);
         consider();
+        if (left == 0) return;
         for (std::size_t both = 0; in_pairs && both < 2 * choices * choices; ++both) {
           choose(i, both / 2 % choices);
           choose(k, both / 2 / choices);
@@ -111,7 +133,7 @@ void improve(const Machine& machine, std::span<const Job> jobs, bool moves, Sche
         }
       }
     }
-    if (!better) return;
+    if (!better || left == 0) return;
   }
 }
 
@@ -133,12 +155,12 @@ Schedule on_both(const Machine& machine, std::span<const Job> jobs, const Schedu
   // Near the closed form, one subgroup more or less on the GPU.
   const double one = 1.0 / static_cast<double>(sample.size());
   for (const double by : {-2 * one, -one, one, 2 * one}) shares.push_back(std::clamp(mean + by, 0.0, 1.0));
-  double best = std::numeric_limits<double>::infinity();
+  Cost best;
   double best_share = 0, best_phase = 0;
   for (const double share : shares)
     for (const double phase : {0.0, 0.5, 1 - 1e-9}) {
       spread_share(sample, share, phase);
-      const double seconds = cost(machine, jobs, sample);
+      const Cost seconds = cost(machine, jobs, sample);
       if (seconds < best) best = seconds, best_share = share, best_phase = phase;
     }
   Schedule out = order;
@@ -181,10 +203,10 @@ Schedule make_schedule(const Machine& machine, std::span<const Job> jobs) {
   if (!machine.has_gpu()) return on_one(machine, jobs, order, false);
   Schedule best = on_one(machine, jobs, order, true);
   if (!(machine.cpu > 0)) return best;
-  double seconds = cost(machine, jobs, best);
+  Cost seconds = cost(machine, jobs, best);
   const auto consider = [&](Schedule other) {
-    const double others = cost(machine, jobs, other);
-    if (others >= seconds) return;
+    const Cost others = cost(machine, jobs, other);
+    if (!(others < seconds)) return;
     seconds = others;
     best = std::move(other);
   };
@@ -194,6 +216,21 @@ Schedule make_schedule(const Machine& machine, std::span<const Job> jobs) {
     consider(std::move(start));
   }
   return best;
+}
+
+void use_every_path(std::size_t paths, Schedule& schedule) {
+  Vector<std::size_t> written(paths);
+  for (const Placed& placed : schedule)
+    if (placed.path < paths) ++written[placed.path];
+  std::size_t at = 0;
+  const std::size_t end = schedule.size() / 4;
+  for (std::size_t p = 0; p < paths; ++p) {
+    if (written[p] != 0) continue;
+    while (at < end && (schedule[at].path >= paths || written[schedule[at].path] < 2)) ++at;
+    if (at == end) return;
+    --written[schedule[at].path];
+    schedule[at++].path = p;
+  }
 }
 
 }  // namespace quern::offload

@@ -27,8 +27,14 @@ class PathShares {
 
 /// What is in memory goes first, the rest so that all paths are read at once and end together. The GPU's part begins
 /// with the closed form; the simulator decides between it, its neighbours, the CPU alone and the GPU alone, and up to 16
-/// subgroups also tries single changes. So it is never slower than the better of the two alone, as simulated. O(n log n)
-/// for n subgroups, of which at most 512 are simulated often.
+/// subgroups also tries single changes. What counts is the longer of the step and the next step's reads, as simulated, and
+/// of equal ones the shorter step: in that no schedule is worse than the better of the two alone. O(n p) for n subgroups
+/// and p paths; with a GPU some hundred simulations more, of which all but a few have at most 512 subgroups, and up to 16
+/// subgroups as many as fit a fixed amount of work.
 Schedule make_schedule(const Machine& machine, std::span<const Job> jobs);
+
+/// Writes one subgroup to each of `paths` paths that would get none, from the first of the schedule on, so that all of
+/// them are measured. A path keeps what else it gets; at most a quarter of the subgroups is moved.
+void use_every_path(std::size_t paths, Schedule& schedule);
 
 }  // namespace quern::offload

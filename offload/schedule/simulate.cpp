@@ -168,18 +168,6 @@ class Simulation {
 
 }  // namespace
 
-const char* activity_name(Activity activity) {
-  switch (activity) {
-    case Activity::read: return "read";
-    case Activity::to_gpu: return "to GPU";
-    case Activity::update: return "update";
-    case Activity::update_on_gpu: return "update on GPU";
-    case Activity::from_gpu: return "from GPU";
-    case Activity::write: return "write";
-  }
-  return "";
-}
-
 double simulate(const Machine& machine, std::span<const Job> jobs, std::span<const Placed> schedule,
                 Vector<BusySpan>* spans) {
   return Simulation(machine, jobs, schedule).run(spans);

@@ -8,7 +8,6 @@
 namespace quern::offload {
 
 enum class Activity { read, to_gpu, update, update_on_gpu, from_gpu, write };
-const char* activity_name(Activity activity);
 
 /// A resource at work, in seconds from the beginning of the step.
 struct BusySpan {
@@ -22,7 +21,7 @@ struct BusySpan {
 /// A subgroup in a folder takes a buffer in host memory, in the order of the schedule, is read, updated on the CPU (then
 /// its weights go to the GPU) or goes to the GPU, is updated there and comes back, and is written; then the buffer is
 /// free. No resource waits while something waits for it. Returns the seconds of the step; infinity where a resource
-/// that is needed has no rate. O(n log n). `spans`: null, or gets what took place, in the order of its ends.
+/// that is needed has no rate. O(n (log n + p)) for n subgroups and p paths. `spans`: null, or gets what took place, in the order of its ends.
 double simulate(const Machine& machine, std::span<const Job> jobs, std::span<const Placed> schedule,
                 Vector<BusySpan>* spans = nullptr);
 
