@@ -68,7 +68,6 @@ if(TARGET quern_checkpoint_shared)
     FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN py.typed PATTERN pyproject.toml PATTERN README.md PATTERN __pycache__ EXCLUDE)
 endif()
 
-
 if(QUERN_HAVE_CLI)
   install(TARGETS quern_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
   if(TARGET quern_files)
