@@ -2,6 +2,8 @@
 // than this machine's.
 #pragma once
 
+#include <functional>
+
 #include "storage/forwarding_files.h"
 #include "storage/token_bucket.h"
 
@@ -9,7 +11,10 @@ namespace quern::storage {
 
 class ThrottledFiles final : public ForwardingFiles {
  public:
-  using ForwardingFiles::ForwardingFiles;
+  /// `files` must outlive this. `stopped`: asked by any thread before each piece and while one waits; once it says so,
+  /// reads and writes below the folders fail as cancelled.
+  ThrottledFiles(FileSystem& files, std::function<bool()> stopped)
+      : ForwardingFiles(files), stopped_(std::move(stopped)) {}
   /// Files below `folder` have a rate in each direction, both at the same time; 0: no limit. Before any of them is opened.
   void add(std::string_view folder, double bytes_per_second);
 
@@ -25,6 +30,7 @@ class ThrottledFiles final : public ForwardingFiles {
   };
   Result<std::unique_ptr<File>> wrap(std::string_view path, Result<std::unique_ptr<File>> file);
 
+  const std::function<bool()> stopped_;
   Vector<std::unique_ptr<Disk>> disks_;
   class ThrottledFile;
 };

@@ -1,4 +1,6 @@
 // Options of quern offload, and how their texts are read.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/args/exit_codes.h"
@@ -9,11 +11,12 @@
 namespace quern::cli {
 namespace {
 
-/// "DIR" or "DIR=RATE", as in /nvme0=100M; a folder whose name has a '=' is written as "DIR=RATE", too.
+/// "DIR" or "DIR=RATE", as in /nvme0=100M; a folder whose name has a '=' needs a rate, or =0.
 OffloadFolder read_folder(const std::string& text) {
   OffloadFolder folder{text, 0};
   if (const auto at = text.rfind('='); at != std::string::npos) {
-    folder.rate = static_cast<double>(parse_size(std::string_view(text).substr(at + 1), "--folder DIR=RATE"));
+    const std::string_view rate = std::string_view(text).substr(at + 1);
+    if (rate != "0") folder.rate = static_cast<double>(parse_size(rate, "--folder DIR=RATE"));
     folder.path = text.substr(0, at);
   }
   while (folder.path.size() > 1 && folder.path.back() == '/') folder.path.pop_back();
@@ -59,7 +62,9 @@ void define_offload(CLI::App& program, RawArgs& raw) {
       "Beside the forms stands Adam in binary32 in memory, without folders. raw is what swappers of optimizer state "
       "do:\n"
       "12 bytes a value, read ahead and written behind. Folders of the bench are made inside of DIR and removed.\n"
-      "K, M and G count by 1024.\n"
+      "What follows the last '=' of --folder is the rate: a DIR whose name has a '=' needs one, as in a=b=100M, and "
+      "=0\n"
+      "is none. K, M and G count by 1024.\n"
       "Examples:\n"
       "  quern offload bench --folder /tmp=100M --parameters 1M --html steps.html\n"
       "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8 --json\n");
@@ -80,6 +85,16 @@ void read_offload(const RawArgs& raw, const RunArgs& run, OffloadArgs& out) {
   out.html = raw.html;
   out.force = raw.force;
   out.run = run;
+  const std::uint64_t subgroup = std::min(out.subgroup, out.parameters);
+  if (!run.memory || subgroup == 0 || std::count(out.forms.begin(), out.forms.end(), OffloadForm::raw) == 0) return;
+  const std::uint64_t groups = (out.parameters + subgroup - 1) / subgroup;
+  const std::uint64_t fewest = 12 * subgroup * std::min(kFewestRawBuffers, groups);
+  if (*run.memory < fewest)
+    fail(Exit::resource,
+         fmt::format(
+             "--memory {}: raw needs {} bytes, for {} subgroups of 12 bytes a value. Give --memory {} or more, a "
+             "smaller --subgroup, or --forms without raw",
+             raw.memory, fewest, std::min(kFewestRawBuffers, groups), fewest));
 }
 
 }  // namespace quern::cli

@@ -15,6 +15,9 @@ struct OffloadFolder {
   double rate = 0;  ///< bytes a second in each direction; 0: as fast as it goes
 };
 
+/// Of raw: one is read, one updated, one written.
+inline constexpr std::uint64_t kFewestRawBuffers = 3;
+
 enum class OffloadForm { raw, eight_bits, four_bits };
 
 /// The bench of offloaded steps.

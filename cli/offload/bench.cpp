@@ -14,6 +14,7 @@
 #include "cli/messages/progress.h"
 #include "cli/offload/raw_swap.h"
 #include "cli/verbs/verbs.h"
+#include "libcompress/core/task_runner.h"
 #include "offload/optimizer.h"
 #include "storage/publish_file.h"
 #include "storage/throttled_files.h"
@@ -60,6 +61,12 @@ class Gradients {
   std::vector<std::uint16_t> bits_;
 };
 
+Execution on_threads(const RunArgs& run) {
+  Execution execution;
+  execution.threads = run.threads;
+  return execution;
+}
+
 struct Measured {
   std::string name;
   std::vector<double> seconds;
@@ -72,7 +79,7 @@ struct Measured {
 class OffloadBench {
  public:
   explicit OffloadBench(const OffloadArgs& args)
-      : args_(args), progress_("offload bench", args.run), gradients_(args.parameters) {
+      : args_(args), progress_("offload bench", args.run), gradients_(args.parameters), runner_(on_threads(args.run)) {
     for (const OffloadFolder& folder : args.folders) folders_.push_back(std::make_unique<BenchFolder>(folder.path));
   }
 
@@ -80,19 +87,18 @@ class OffloadBench {
   Measured in_memory() {
     const auto values = static_cast<std::size_t>(args_.parameters);
     std::vector<float> weights(values, 0.5f), first(values, 1e-4f), second(values, 1e-6f);
-    const auto& adam = kernels::adam_kernels(kernels::best_isa());
     Measured out;
     out.name = "in memory";
     out.memory_bytes = 12.0 * static_cast<double>(values);
     measure(out, [&](std::uint64_t step) {
-      adam.step_bf16(make_adam_rule(settings_of(step)), gradients_.of(step), values, weights.data(), first.data(),
-                     second.data());
+      adam_in_memory(runner_.get(), make_adam_rule(settings_of(step)), gradients_.of(step), values, weights.data(),
+                     first.data(), second.data());
     });
     return out;
   }
 
   Measured of(OffloadForm form) {
-    storage::ThrottledFiles files(storage::system_files());
+    storage::ThrottledFiles files(storage::system_files(), SignalGuard::is_interrupted);
     std::vector<std::string> paths;
     for (std::size_t f = 0; f < folders_.size(); ++f) {
       paths.push_back(folders_[f]->inside(fmt::format("form{}", static_cast<int>(form))));
@@ -102,15 +108,22 @@ class OffloadBench {
   }
 
  private:
-  template <class Step>
-  void measure(Measured& out, const Step& step) {
+  /// `prepare` is called before what is measured of a step.
+  template <class Step, class Prepare>
+  void measure(Measured& out, const Step& step, const Prepare& prepare) {
     for (std::uint64_t s = 0; s < args_.steps + kWarm; ++s) {
       check_interrupt();
       progress_.update(s, args_.steps + kWarm);
+      prepare(s);
       const Stopwatch watch;
       step(kDone + 1 + s);
       if (s >= kWarm) out.seconds.push_back(watch.seconds());
     }
+  }
+
+  template <class Step>
+  void measure(Measured& out, const Step& step) {
+    measure(out, step, [](std::uint64_t) {});
   }
 
   Measured swapped(storage::FileSystem& files, const std::vector<std::string>& paths) {
@@ -118,7 +131,7 @@ class OffloadBench {
     for (const std::string& path : paths) check(storage::make_one_folder(files, path, report), report, path);
     Measured out;
     out.name = "raw";
-    RawSwap swap(files, paths, args_.parameters, args_.subgroup, memory());
+    RawSwap swap(files, runner_.get(), paths, args_.parameters, args_.subgroup, memory());
     measure(out, [&](std::uint64_t step) { swap.step(make_adam_rule(settings_of(step)), gradients_.of(step)); });
     out.memory_bytes = static_cast<double>(swap.memory_bytes());
     out.read_bytes = out.written_bytes = 12.0 * static_cast<double>(args_.parameters);
@@ -154,15 +167,16 @@ class OffloadBench {
     Measured out;
     out.name = fmt::format("{} bits", options.form.bits);
     offload::FolderUse before;
-    measure(out, [&](std::uint64_t step) {
-      if (step == kDone + 1 + kWarm) {
-        before = moved(optimizer);
-        out.expected = optimizer.expected_seconds();
-      }
+    const auto take = [&](std::uint64_t step) {
       region.settings = settings_of(step);
       region.gradient = {gradients_.of(step), ElementType::bf16};
       const auto done = optimizer.step(std::span(&region, 1), {}, report);
       check(done.ok() ? Status() : done.status(), report, paths.front());
+    };
+    measure(out, take, [&](std::uint64_t s) {
+      if (s != kWarm) return;
+      before = moved(optimizer);
+      out.expected = optimizer.expected_seconds();
     });
     const offload::FolderUse after = moved(optimizer);
     const auto steps = static_cast<double>(args_.steps);
@@ -190,6 +204,7 @@ class OffloadBench {
 
   static void check(const Status& status, const storage::Report& report, const std::string& path) {
     if (status.ok()) return;
+    check_interrupt();
     if (report.problem.empty()) fail_status(status, Phase::encode, path);
     fail(exit_for(status, Phase::encode), std::string(report.problem.data(), report.problem.size()));
   }
@@ -197,6 +212,7 @@ class OffloadBench {
   const OffloadArgs& args_;
   Progress progress_;
   Gradients gradients_;
+  RunnerHandle runner_;
   std::vector<std::unique_ptr<BenchFolder>> folders_;
 };
 

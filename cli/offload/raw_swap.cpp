@@ -4,16 +4,33 @@
 
 #include <fmt/format.h>
 
-#include "cli/args/exit_codes.h"
+#include "cli/files/bench_folder.h"
+#include "cli/offload/args.h"
 
 namespace quern::cli {
 
 using offload::StepActivity;
 
-RawSwap::RawSwap(storage::FileSystem& files, std::vector<std::string> folders, std::uint64_t values,
+void adam_in_memory(TaskRunner& runner, const kernels::AdamRule& rule, const std::uint16_t* gradient,
+                    std::uint64_t values, float* weights, float* first, float* second) {
+  constexpr std::uint64_t kTaskValues = 16384;
+  const auto& adam = kernels::adam_kernels(kernels::best_isa());
+  const auto update = [&](std::size_t task) {
+    const std::size_t at = task * kTaskValues;
+    const auto count = static_cast<std::size_t>(std::min(kTaskValues, values - at));
+    adam.step_bf16(rule, gradient + at, count, weights + at, first + at, second + at);
+  };
+  runner.run(static_cast<std::size_t>((values + kTaskValues - 1) / kTaskValues), update);
+}
+
+RawSwap::RawSwap(storage::FileSystem& files, TaskRunner& runner, std::vector<std::string> folders, std::uint64_t values,
                  std::uint64_t subgroup, std::uint64_t memory)
-    : files_(files), folders_(std::move(folders)), values_(values), subgroup_(std::min(subgroup, values)) {
-  const std::size_t wanted = static_cast<std::size_t>(std::max<std::uint64_t>(memory / (12 * subgroup_), 3));
+    : files_(files),
+      runner_(runner),
+      folders_(std::move(folders)),
+      values_(values),
+      subgroup_(std::min(subgroup, values)) {
+  const std::size_t wanted = static_cast<std::size_t>(std::max(memory / (12 * subgroup_), kFewestRawBuffers));
   buffers_.resize(std::min(wanted, groups()));
   for (Buffer& buffer : buffers_) buffer.arrays.resize(3 * static_cast<std::size_t>(subgroup_));
   for (std::size_t f = 0; f < folders_.size(); ++f) {
@@ -22,8 +39,10 @@ RawSwap::RawSwap(storage::FileSystem& files, std::vector<std::string> folders, s
   }
   // Second moments of 0 would make every step the first one.
   std::fill(buffers_[0].arrays.begin(), buffers_[0].arrays.end(), 1e-6f);
-  for (std::size_t g = 0; g < groups(); ++g) write(g, buffers_[0]);
-  fail_if_failed();
+  for (std::size_t g = 0; g < groups(); ++g) {
+    write(g, buffers_[0]);
+    fail_if_failed();
+  }
 }
 
 std::size_t RawSwap::count_of(std::size_t group) const {
@@ -43,6 +62,8 @@ void RawSwap::record(StepActivity activity, std::size_t group, double begin) {
 }
 
 void RawSwap::fail_if_failed() {
+  check_interrupt();
+  const std::lock_guard lock(mutex_);
   if (!problem_.empty()) fail(Exit::io, problem_);
 }
 
@@ -96,7 +117,6 @@ void RawSwap::wait_for(std::size_t group, bool (*done)(const Buffer&), StepActiv
 }
 
 void RawSwap::step(const kernels::AdamRule& rule, const std::uint16_t* gradient) {
-  const auto& adam = kernels::adam_kernels(kernels::best_isa());
   const auto free = [](const Buffer& b) { return !b.busy; };
   {
     const std::lock_guard lock(mutex_);
@@ -113,10 +133,11 @@ void RawSwap::step(const kernels::AdamRule& rule, const std::uint16_t* gradient)
     }
     wait_for(
         g, [](const Buffer& b) { return b.ready; }, StepActivity::wait_for_read);
+    fail_if_failed();
     const double begin = offload::seconds_now();
     float* const at = buffers_[g % buffers_.size()].arrays.data();
     const std::size_t count = count_of(g);
-    adam.step_bf16(rule, gradient + g * subgroup_, count, at, at + count, at + 2 * count);
+    adam_in_memory(runner_, rule, gradient + g * subgroup_, count, at, at + count, at + 2 * count);
     {
       const std::lock_guard lock(mutex_);
       record(StepActivity::update, g, begin);

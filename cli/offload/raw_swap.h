@@ -12,15 +12,23 @@
 #include "offload/optimizer.h"
 #include "offload/worker.h"
 
+#include <quern/execution.h>
+
 namespace quern::cli {
+
+/// A step of Adam in binary32 over arrays of so many values, with gradients in bfloat16. Any number of threads has one
+/// result.
+void adam_in_memory(TaskRunner& runner, const kernels::AdamRule& rule, const std::uint16_t* gradient,
+                    std::uint64_t values, float* weights, float* first, float* second);
 
 class RawSwap {
  public:
-  /// Writes the state, of made-up values. `memory`: for buffers of a subgroup each; at least three are used.
-  RawSwap(storage::FileSystem& files, std::vector<std::string> folders, std::uint64_t values, std::uint64_t subgroup,
-          std::uint64_t memory);
+  /// Writes the state, of made-up values. `memory`: for buffers of a subgroup each; at least kFewestRawBuffers are used, if
+  /// there are so many subgroups. `runner` updates. Ends in a CliError when it is interrupted or a file fails.
+  RawSwap(storage::FileSystem& files, TaskRunner& runner, std::vector<std::string> folders, std::uint64_t values,
+          std::uint64_t subgroup, std::uint64_t memory);
 
-  /// Gradients in bfloat16, of all values. A failure of a file ends in a CliError.
+  /// Gradients in bfloat16, of all values. Ends in a CliError when it is interrupted or a file fails.
   void step(const kernels::AdamRule& rule, const std::uint16_t* gradient);
   std::uint64_t memory_bytes() const { return buffers_.size() * 12 * subgroup_; }
   /// Of the last step.
@@ -44,6 +52,7 @@ class RawSwap {
   void fail_if_failed();
 
   storage::FileSystem& files_;
+  TaskRunner& runner_;
   const std::vector<std::string> folders_;
   const std::uint64_t values_;
   const std::uint64_t subgroup_;

@@ -57,6 +57,7 @@ class OffloadBench(CliTest):
                             (["--forms", "raw,,8"], ""), (["--steps", "0"], "--steps 0"), (["--parameters", "0"], ""),
                             (["--folder", "=3M"], "empty"), (["--folder", "/tmp=fast"], "fast"),
                             (["--memory", "100K", "--forms", "8"], "less than two subgroups"),
+                            (["--memory", "2M", "--forms", "8,raw"], "--memory 2359296 or more"),
                             (["--parameters", "4T"], "2^40")):
             self.refused(5 if "--memory" in words else 1, part, *self.bench(*words))
         self.refused(2, self.path("nowhere"), "offload", "bench", "--folder", self.path("nowhere"))
@@ -72,6 +73,22 @@ class OffloadBench(CliTest):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(60), 130)
         self.assertEqual(os.listdir(self.folder.name), [])
+
+
+    def test_interrupted_while_a_folder_is_slow(self):
+        folder = self.path("a=b")
+        os.mkdir(folder)
+        for form in ("raw", "8"):
+            process = subprocess.Popen([harness.QUERN, "offload", "bench", "--folder", folder + "=100K", "--parameters", "1M",
+                                        "--forms", form, "-q"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            # The first files are there: 12 MB would take two minutes, and 6 MB one.
+            end = time.monotonic() + 30
+            while not any(files for _, _, files in os.walk(folder)) and time.monotonic() < end:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(20), 130)
+            self.assertEqual(os.listdir(folder), [])
+        self.ok("offload", "bench", "--folder", folder + "=0", "--parameters", "64K", "--steps", "1", "--forms", "raw")
 
 
 if __name__ == "__main__":
