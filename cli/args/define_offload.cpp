@@ -90,7 +90,7 @@ void read_offload(const RawArgs& raw, const RunArgs& run, OffloadArgs& out) {
   const std::uint64_t groups = (out.parameters + subgroup - 1) / subgroup;
   const std::uint64_t fewest = 12 * subgroup * std::min(kFewestRawBuffers, groups);
   if (*run.memory < fewest)
-    fail(Exit::resource,
+    fail(Exit::usage,
          fmt::format(
              "--memory {}: raw needs {} bytes, for {} subgroups of 12 bytes a value. Give --memory {} or more, a "
              "smaller --subgroup, or --forms without raw",

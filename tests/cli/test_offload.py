@@ -59,7 +59,7 @@ class OffloadBench(CliTest):
                             (["--memory", "100K", "--forms", "8"], "less than two subgroups"),
                             (["--memory", "2M", "--forms", "8,raw"], "--memory 2359296 or more"),
                             (["--parameters", "4T"], "2^40")):
-            self.refused(5 if "--memory" in words else 1, part, *self.bench(*words))
+            self.refused(5 if "100K" in words else 1, part, *self.bench(*words))
         self.refused(2, self.path("nowhere"), "offload", "bench", "--folder", self.path("nowhere"))
         self.refused(1, "offload bench", "offload")
         self.assertEqual(os.listdir(self.folder.name), [])
