@@ -2,13 +2,17 @@
 // to it, and brings its checkpoints to a disk.
 #include "checkpoint/tiers/keeper.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <deque>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include <fmt/format.h>
@@ -24,36 +28,92 @@ namespace {
 namespace ck = quern::checkpoint;
 
 constexpr long kTmpfs = 0x01021994, kRamfs = 0x858458F6;  ///< f_type of statfs(2)
-constexpr auto kPause = std::chrono::milliseconds(100);
+constexpr std::chrono::milliseconds kPause(100), kLongestPause(30'000);
 
 std::string text(const String& s) { return {s.data(), s.size()}; }
 
-/// One for each user and store, so that a keeper that is started again finds what its trainer saved.
+/// One for each user and store, by whatever path, so that a keeper that is started again finds what its trainer saved.
 std::string usual_folder(const std::string& store) {
   std::error_code error;
-  const std::string path = std::filesystem::absolute(store, error).lexically_normal().string();
+  std::filesystem::path real = std::filesystem::weakly_canonical(store, error);
+  if (error) real = std::filesystem::absolute(store, error).lexically_normal();
+  const std::string path = real.string();
   const auto hash = ck::content_hash({reinterpret_cast<const std::uint8_t*>(path.data()), path.size()});
   return fmt::format("/dev/shm/quern-{}-{}", geteuid(), text(ck::hex(hash)));
 }
 
-/// Makes the folder where it is missing. It must lie in memory, and nobody else may enter it: it holds a model.
+/// Makes the folder where it is missing. It must lie in memory, and nobody else may enter it: it holds a model. A store
+/// that a trainer made before, with the rights that folders have as a rule, is closed to others.
 void make_private_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_errno(path, "make the folder");
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0 && errno != ELOOP && errno != ENOTDIR) fail_errno(path, "open it");
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) fail_errno(path, "look at it");
-  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 077) != 0)
-    fail(Exit::io, path + ": must be a folder of yours that nobody else can enter (chmod 700), and no link");
   struct statfs system {};
-  if (statfs(path.c_str(), &system) != 0) fail_errno(path, "look at its file system");
-  if (static_cast<long>(system.f_type) != kTmpfs && static_cast<long>(system.f_type) != kRamfs)
-    fail(Exit::usage, fmt::format("--dir {}: does not lie in memory (tmpfs), as /dev/shm does", path));
+  struct stat inside {};
+  const bool ours = folder >= 0 && fstat(folder, &info) == 0 && info.st_uid == geteuid();
+  const bool closed = ours && (info.st_mode & 077) == 0;
+  const bool known = folder >= 0 && fstatfs(folder, &system) == 0;
+  const bool in_memory = static_cast<long>(system.f_type) == kTmpfs || static_cast<long>(system.f_type) == kRamfs;
+  bool mended = false;
+  if (ours && !closed && known && in_memory && (info.st_mode & 022) == 0 &&
+      fstatat(folder, "manifests", &inside, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(inside.st_mode))
+    mended = fchmod(folder, 0700) == 0;
+  if (folder >= 0) close(folder);
+  if (!closed && !mended)
+    fail(Exit::io, path + ": must be a folder of yours that nobody else can enter (chmod 700), and no link");
+  if (!known) fail(Exit::io, path + ": cannot look at its file system");
+  if (!in_memory) fail(Exit::usage, fmt::format("--dir {}: does not lie in memory (tmpfs), as /dev/shm does", path));
 }
 
-void tell(const CheckpointArgs& args, ck::Report& report) {
-  if (!args.run.quiet)
-    for (const String& note : report.notes) print_note(text(note));
-  report.notes.clear();
+std::unique_ptr<ck::FileLock> lock_for_keeper(const std::string& folder, const char* work) {
+  const std::string path = folder + "/keeper.lock";
+  auto lock = ck::system_files().lock(path, ck::LockKind::exclusive, false);
+  if (!lock.ok() && ck::is_busy(lock.status()))
+    fail(Exit::io, fmt::format("{}: another keeper {}; end that one first", folder, work));
+  if (!lock.ok()) fail(Exit::io, path + ": cannot lock it");
+  return std::move(lock).value();
 }
+
+/// Prints what was not printed a moment ago: rounds follow each other, and say the same again.
+class Teller {
+ public:
+  explicit Teller(bool quiet) : quiet_(quiet) {}
+
+  void tell(const ck::Store& store, const ck::Kept& kept, const ck::Report& report) {
+    // Also when quiet: it is a failure.
+    for (const std::uint64_t step : kept.lost)
+      print_note(fmt::format("step {} had to leave memory before it was in {}", step, text(store.root())));
+    if (!quiet_)
+      for (const String& note : report.notes) once(text(note));
+  }
+  void once(const std::string& line) {
+    if (std::find(told_.begin(), told_.end(), line) != told_.end()) return;
+    print_note(line);
+    if (told_.size() == kRemembered) told_.pop_front();
+    told_.push_back(line);
+  }
+
+ private:
+  static constexpr std::size_t kRemembered = 64;
+  const bool quiet_;
+  std::deque<std::string> told_;
+};
+
+/// When the next copies are tried: at once, and ever later while they fail.
+class Retry {
+ public:
+  bool is_due() const { return Clock::now() >= next_; }
+  void heard(bool worked) {
+    if (!worked) next_ = Clock::now() + pause_;
+    pause_ = worked ? kPause : std::min<std::chrono::milliseconds>(2 * pause_, kLongestPause);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::chrono::milliseconds pause_ = kPause;
+  Clock::time_point next_{};
+};
 
 }  // namespace
 
@@ -61,27 +121,32 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
   const std::string folder = args.keeper_folder.empty() ? usual_folder(args.store) : args.keeper_folder;
   make_private_folder(folder);
   const ck::Store memory = open_store(folder), store = open_store(args.store);
-  const auto own = ck::system_files().lock(folder + "/keeper.lock", ck::LockKind::exclusive, false);
-  if (!own.ok() && ck::is_busy(own.status()))
-    fail(Exit::io, folder + ": another keeper looks after it; end that one first");
-  if (!own.ok()) fail(Exit::io, folder + "/keeper.lock: cannot lock it");
+  const auto own = lock_for_keeper(folder, "looks after it");
+  CheckpointWorkspace work(args);
+  work.check(memory.make_folders(work.report()));
+  work.check(store.make_folders(work.report()));
+  work.check(memory.check_apart(store, work.report()));
+  const auto others = lock_for_keeper(args.store, "copies to it");
 
   const SignalGuard signals;
   ck::KeeperOptions options;
   options.memory_bytes = args.memory_bytes;
   options.every = args.every;
   options.copy.turn = [](std::size_t) { return !SignalGuard::is_interrupted(); };
-  CheckpointWorkspace work(args);
   work.check(ck::fill_memory(memory, store, options, work.runner(), work.report()));
   work.print_notes();
   if (!args.run.quiet && !args.once) print_note(fmt::format("keeper: save to {}", folder));
 
+  Teller teller(args.run.quiet);
+  Retry retry;
+  ck::KeeperState state;
   std::string told;
   for (;;) {
     ck::Report report;
     ck::Kept kept;
-    const Status status = ck::keep_once(memory, store, options, kept, report);
-    tell(args, report);
+    options.copies = retry.is_due();
+    const Status status = ck::keep_once(memory, store, options, state, kept, report);
+    teller.tell(store, kept, report);
     if (SignalGuard::is_interrupted()) {
       // Now, for the guard's end is that of the process.
       print_note(fmt::format("what is in memory stays in {}; remove it when training is over", folder));
@@ -98,12 +163,14 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
                         {"held_bytes", kept.held_bytes},
                         {"copied", kept.copied},
                         {"copied_bytes", kept.copied_bytes},
-                        {"dropped", kept.dropped}});
+                        {"dropped", kept.dropped},
+                        {"lost", std::vector<std::uint64_t>(kept.lost.begin(), kept.lost.end())}});
       return Exit::ok;
     }
     // Said when it begins, and again when it is another; not in every round.
     if (problem != told && !problem.empty()) print_note(problem);
-    told = problem;
+    if (options.copies || !status.ok()) told = problem;
+    if (options.copies) retry.heard(status.ok());
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -107,7 +107,11 @@ class Keeper(CliTest):
         keeper = subprocess.Popen([harness.QUERN, *self.words("--memory", "1G")], stderr=subprocess.PIPE)
         self.addCleanup(lambda: (keeper.kill(), keeper.wait(), keeper.stderr.close()))
         self.assertIn(self.memory.encode(), keeper.stderr.readline())
-        self.fails(2, "another keeper", *self.words("--memory", "1G", "--once"))
+        self.fails(2, "another keeper looks", *self.words("--memory", "1G", "--once"))
+        other = tempfile.mkdtemp(prefix="quern-test-", dir=SHARED)
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        self.fails(2, "another keeper copies", "checkpoint", "keeper", "--store", self.store, "--memory", "1G", "--once",
+                   "--dir", other)
         state = self.save(1)
         deadline = time.monotonic() + 60
         while not os.path.isdir(self.store) or self.steps(self.store) != [1]:
@@ -118,8 +122,30 @@ class Keeper(CliTest):
         self.assertEqual(self.newest(), (2, state))
         self.assertEqual(self.once("--memory", "1G")["copied"], 1)
 
+    def test_backlog(self):
+        # The keeper was away while the trainer saved; the folder is as the trainer made it.
+        os.chmod(self.memory, 0o755)
+        for step in range(1, 6):
+            self.save(step)
+        told = self.once("--memory", "1")
+        self.assertEqual((told["copied"], told["dropped"], told["lost"], told["steps"]), (5, 4, [], [5]))
+        self.assertEqual(self.steps(self.store), [1, 2, 3, 4, 5])
+        self.assertEqual(os.stat(self.memory).st_mode & 0o777, 0o700)
+
+    def test_store_of_another_run(self):
+        path = self.write("other.safetensors", safetensors(9))
+        self.ok("checkpoint", "save", path, "--store", self.store, "--step", 9, "-q")
+        self.save(1)
+        self.save(2)
+        result = harness.run(*self.words("--memory", "1", "--once", "-q"))
+        told = result.stderr.decode()
+        self.assertEqual(result.returncode, 1, told)
+        self.assertIn("different runs", told)
+        self.assertIn("step 1 had to leave memory", told)
+
     def test_interrupted(self):
         keeper = subprocess.Popen([harness.QUERN, *self.words("--memory", "1G")], stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (keeper.kill(), keeper.wait(), keeper.stderr.close()))
         self.assertIn(self.memory.encode(), keeper.stderr.readline())
         keeper.send_signal(signal.SIGTERM)
         told = keeper.communicate(timeout=60)[1].decode()

@@ -13,6 +13,7 @@ namespace quern::testing {
 namespace {
 
 using checkpoint::KeeperOptions;
+using checkpoint::KeeperState;
 using checkpoint::Kept;
 using checkpoint::Report;
 using checkpoint::SaveOptions;
@@ -35,7 +36,8 @@ Status round(SimulatedDisk& disk, std::uint64_t memory_bytes, Kept& kept, Report
   const Store memory(disk, "memory"), store(disk, "store");
   SerialRunner runner;
   QUERN_RETURN_IF_ERROR(checkpoint::fill_memory(memory, store, options, runner, report));
-  return checkpoint::keep_once(memory, store, options, kept, report);
+  KeeperState state;  // as of a keeper that was just started
+  return checkpoint::keep_once(memory, store, options, state, kept, report);
 }
 
 std::vector<std::uint64_t> steps(SimulatedDisk& disk, const char* root) {
@@ -106,6 +108,88 @@ TEST(Keeper, Start_EmptyMemory_GetsTheNewestOfTheStore) {
   ASSERT_TRUE(round(disk, kPlenty, kept, report).ok()) << report.problem;
   const Store store(disk, "store");
   EXPECT_EQ(store.newest(report)->name.step, 3U);
+}
+
+TEST(Keeper, Backlog_MoreThanFits_IsCopiedBeforeItGoes) {
+  SimulatedDisk disk;
+  Report report;
+  for (std::uint64_t step = 1; step <= 6; ++step) ASSERT_TRUE(save(disk, step).ok());
+  Kept kept;
+  ASSERT_TRUE(round(disk, 1, kept, report).ok()) << report.problem;
+  EXPECT_EQ(kept.copied, 6U);
+  EXPECT_EQ(kept.dropped, 5U);
+  EXPECT_TRUE(kept.lost.empty());
+  EXPECT_EQ(steps(disk, "memory"), (Steps{6}));
+  EXPECT_EQ(steps(disk, "store"), (Steps{1, 2, 3, 4, 5, 6}));
+}
+
+/// Cuts a byte off the first part of a store's checkpoint of that step.
+void damage(SimulatedDisk& disk, const char* root, std::uint64_t step) {
+  Report report;
+  const Store store(disk, root);
+  const auto names = store.list(report);
+  ASSERT_TRUE(names.ok()) << report.problem;
+  for (const auto& name : *names) {
+    if (name.step != step) continue;
+    const String path = store.data_folder(name.id);
+    disk.bytes_of(std::string(path.data(), path.size()) + "/part-0000").pop_back();
+    return;
+  }
+  FAIL() << "no step " << step;
+}
+
+TEST(Keeper, Store_CopyIsDamaged_IsCopiedAgainBeforeTheGoodOneGoes) {
+  SimulatedDisk disk;
+  Report report;
+  Kept kept;
+  ASSERT_TRUE(save(disk, 1).ok());
+  ASSERT_TRUE(round(disk, 1, kept, report).ok()) << report.problem;
+  damage(disk, "store", 1);
+  ASSERT_TRUE(save(disk, 2).ok());
+  ASSERT_TRUE(round(disk, 1, kept, report).ok()) << report.problem;
+  EXPECT_TRUE(kept.lost.empty());
+  EXPECT_EQ(steps(disk, "memory"), (Steps{2}));
+  EXPECT_EQ(steps(disk, "store"), (Steps{1, 2}));
+}
+
+TEST(Keeper, Memory_CheckpointIsDamaged_TriedOnceAndToldWhenItGoes) {
+  SimulatedDisk disk;
+  for (std::uint64_t step = 1; step <= 2; ++step) ASSERT_TRUE(save(disk, step).ok());
+  damage(disk, "memory", 1);
+  const Store memory(disk, "memory"), store(disk, "store");
+  KeeperOptions options;
+  options.memory_bytes = kPlenty;
+  KeeperState state;
+  for (const std::size_t notes : {1U, 0U}) {
+    Report report;
+    Kept kept;
+    ASSERT_TRUE(checkpoint::keep_once(memory, store, options, state, kept, report).ok()) << report.problem;
+    EXPECT_EQ(report.notes.size(), notes);
+  }
+  EXPECT_EQ(steps(disk, "store"), (Steps{2}));
+  options.memory_bytes = 1;
+  Report report;
+  Kept kept;
+  ASSERT_TRUE(checkpoint::keep_once(memory, store, options, state, kept, report).ok()) << report.problem;
+  EXPECT_EQ(kept.lost, (Vector<std::uint64_t>{1}));
+  EXPECT_EQ(steps(disk, "memory"), (Steps{2}));
+}
+
+TEST(Keeper, Store_HasAnotherRunInThatPlace_IsAFailure) {
+  SimulatedDisk disk;
+  Report report;
+  SaveOptions other;
+  other.step = 9;
+  ASSERT_TRUE(save_small(Store(disk, "store"), other, report).ok()) << report.problem;
+  ASSERT_TRUE(save(disk, 1).ok());
+  Kept kept;
+  EXPECT_EQ(round(disk, kPlenty, kept, report).code(), StatusCode::invalid_argument);
+  EXPECT_NE(report.problem.find("different runs"), String::npos) << report.problem;
+  // Memory is looked after all the same, and says what it lost.
+  ASSERT_TRUE(save(disk, 2).ok());
+  EXPECT_FALSE(round(disk, 1, kept, report).ok());
+  EXPECT_EQ(kept.lost, (Vector<std::uint64_t>{1}));
+  EXPECT_EQ(steps(disk, "memory"), (Steps{2}));
 }
 
 TEST(Keeper, Everything_EveryFault_OldOrNewAndNothingLost) {
