@@ -5,7 +5,9 @@
 
 #include <iostream>
 
+#include "storage/parity/erasure.h"
 #include "tests/faults/everywhere.h"
+#include "tests/faults/placed_nodes.h"
 #include "tests/faults/small_store.h"
 #include "tests/support/instrumented.h"
 
@@ -21,11 +23,12 @@ using checkpoint::Store;
 
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
 
-Status save(SimulatedDisk& disk, std::uint64_t step) {
+Status save(SimulatedDisk& disk, std::uint64_t step, bool needs_first = false) {
   Report report;
   SaveOptions options;
   options.step = step;
-  options.search_equal = false;
+  options.search_equal = needs_first;
+  options.least_shared_bytes = 0;
   return save_small(Store(disk, "memory"), options, report);
 }
 
@@ -190,6 +193,63 @@ TEST(Keeper, Store_HasAnotherRunInThatPlace_IsAFailure) {
   EXPECT_FALSE(round(disk, 1, kept, report).ok());
   EXPECT_EQ(kept.lost, (Vector<std::uint64_t>{1}));
   EXPECT_EQ(steps(disk, "memory"), (Steps{2}));
+}
+
+TEST(Keeper, Limit_OthersNeedTheFirst_ItCountsAndIsNotCollectedInVain) {
+  SimulatedDisk disk;
+  Report report;
+  std::uint64_t first = 0, largest = 0, newest = 0;
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    ASSERT_TRUE(save(disk, step, true).ok());
+    const auto saved = Store(disk, "memory").at_step(step, report);
+    ASSERT_TRUE(saved.ok()) << report.problem;
+    newest = saved->stored_bytes();
+    (step == 1 ? first : largest) = std::max(largest, newest);
+  }
+  KeeperOptions options;
+  options.memory_bytes = first + 3 * largest;  // it counts with those that need it
+  const Store memory(disk, "memory"), store(disk, "store");
+  KeeperState state;
+  Kept kept, idle;
+  ASSERT_TRUE(checkpoint::keep_once(memory, store, options, state, kept, report).ok()) << report.problem;
+  EXPECT_EQ(kept.lost.size(), 0U);
+  EXPECT_LE(kept.held_bytes, first + 2 * largest);
+  EXPECT_EQ(steps(disk, "memory").back(), 5U);
+  // The first stays for the others: nobody tries to remove it in each round.
+  ASSERT_TRUE(checkpoint::keep_once(memory, store, options, state, idle, report).ok()) << report.problem;
+  const std::size_t operations = disk.operations();
+  ASSERT_TRUE(checkpoint::keep_once(memory, store, options, state, idle, report).ok()) << report.problem;
+  EXPECT_EQ(disk.operations(), operations);
+  EXPECT_EQ(idle.dropped, 0U);
+  // A memory that is lost gets back the newest with what it needs, or nothing.
+  ASSERT_TRUE(disk.rename("memory", "lost").ok());
+  SerialRunner runner;
+  options.memory_bytes = first + 2 * newest - 1;
+  EXPECT_FALSE(checkpoint::fill_memory(memory, store, options, runner, report).ok());
+  EXPECT_NE(report.problem.find("--memory"), String::npos) << report.problem;
+  options.memory_bytes = kPlenty;
+  EXPECT_TRUE(checkpoint::fill_memory(memory, store, options, runner, report).ok()) << report.problem;
+}
+
+TEST(Keeper, Start_StoreOnNodesWithOtherParity_IsRefused) {
+  if (!storage::has_erasure_coding()) GTEST_SKIP() << "built without ISA-L";
+  SimulatedDisk disk;
+  Report report;
+  ASSERT_TRUE(place_small(disk, 3, 2, 6, report).ok()) << report.problem;
+  ASSERT_TRUE(save(disk, 1).ok());
+  const auto store = Store::open(disk, "store", report);
+  ASSERT_TRUE(store.ok()) << report.problem;
+  SerialRunner runner;
+  KeeperOptions options;
+  options.memory_bytes = kPlenty;
+  EXPECT_EQ(checkpoint::fill_memory(Store(disk, "memory"), *store, options, runner, report).code(),
+            StatusCode::invalid_argument);
+  EXPECT_NE(report.problem.find("3+2"), String::npos) << report.problem;
+  // One that is saved so later is a failure of the round, and not a note.
+  KeeperState state;
+  Kept kept;
+  EXPECT_EQ(checkpoint::keep_once(Store(disk, "memory"), *store, options, state, kept, report).code(),
+            StatusCode::unsupported);
 }
 
 TEST(Keeper, Everything_EveryFault_OldOrNewAndNothingLost) {
