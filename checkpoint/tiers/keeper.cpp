@@ -135,9 +135,12 @@ class Round {
     return has(state_.copied, name) && there.ok() && !there->empty() && name.generation < there->front().generation;
   }
 
-  /// `copied_only`: what the store lacks stays, and is copied again if the store lists it, for it is damaged there.
+  /// `copied_only`: what the store lacks stays, and is copied again if the store lists it, for it is damaged there. What
+  /// was asked in vain is not even looked for in the store, which may be slow.
   Status trim(std::uint64_t limit, bool copied_only, Report& report) {
     QUERN_ASSIGN_OR_RETURN(const auto old, beyond(limit, report));
+    QUERN_ASSIGN_OR_RETURN(const auto before, memory_.list_all(report));
+    if (old == state_.asked_in_vain && before == state_.seen_then) return {};
     Vector<CheckpointName> going, without_copy;
     for (const CheckpointName& name : old) {
       const bool lacking = lacks(name) && !was_collected(name);
@@ -146,8 +149,6 @@ class Round {
     }
     if (copied_only) damaged_there_ = without_copy;
     if (going.empty()) return {};
-    QUERN_ASSIGN_OR_RETURN(const auto before, memory_.list_all(report));
-    if (going == state_.asked_in_vain && before == state_.seen_then) return {};
     CollectOptions collecting;
     collecting.remove_exactly = going;
     const auto done = collect(memory_, collecting, report);
@@ -158,8 +159,8 @@ class Round {
       if (has(without_copy, name) && !has(left, name)) out_.lost.push_back(name.step);
     state_.asked_in_vain.clear();
     state_.seen_then.clear();
-    if (done->removed.empty()) {
-      state_.asked_in_vain = going;
+    if (done->removed.empty() && going == old) {
+      state_.asked_in_vain = old;
       QUERN_ASSIGN_OR_RETURN(state_.seen_then, memory_.list_all(report));
     }
     return {};
