@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-# What a pipeline like that of cuSZ-Hi (arXiv 2507.11165) would take for a field, modelled on a CPU from its description: a
-# device and its program are not at hand. Needs numpy.
+# What a pipeline like that of cuSZ-Hi (arXiv 2507.11165) would take for a field, modelled on a CPU from its
+# description. It is not that program, which needs a device. Needs numpy.
 """usage: cusz_hi_model.py [--quern PATH] [--rel E,...] FILE...
 
-FILE is raw with its shape and type in the name (NAME_d0xd1xd2.f32 or .f64), without gaps. Prints a table of ratios at equal
-absolute bounds: the model's, and with --quern those of codec interp.
+FILE is raw with its shape and type in the name (NAME_d0xd1xd2.f32 or .f64), without gaps. Prints a table of ratios at
+equal absolute bounds: the model's, and with --quern those of codec interp.
 
-The model: anchors every 16 places (64 where there are two axes), stored as they are; levels of interpolation inside tiles, in
-floating point, each with the best of four predictors (linear or cubic; the mean over axes, or one axis after another) by the sum of
-magnitudes of codes; codes of one byte, level after level, others as value and place; canonical Huffman codes; then, in chunks of
-16 KiB, repeated words of 4 bytes left out, words of 8 bytes as sign and magnitude, zero bytes left out, bitmaps compressed in the same
-way. The mode for ratio alone. It leaves out the tuned shrinking of bounds by level, and all time.
+The model: anchors every 16 places (64 where there are two axes), stored as they are; levels of interpolation inside
+tiles, in floating point, each with the best of four predictors (linear or cubic; the mean over axes, or one axis after
+another) by the sum of magnitudes of codes; codes of one byte, level after level, others as value and place; canonical
+Huffman codes; then, in chunks of 16 KiB, repeated words of 4 bytes left out, words of 8 bytes as sign and magnitude,
+zero bytes left out, bitmaps compressed in the same way. The mode for ratio alone. It leaves out the tuned shrinking of
+bounds by level, and all time.
 """
 import argparse
 import heapq
@@ -175,7 +176,8 @@ def quern_bytes(path, file, array, bound):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.qn"
         subprocess.run([path, "compress", file, "-t", "f64" if array.itemsize == 8 else "f32", "-s",
-                        "x".join(map(str, array.shape)), "--abs", repr(bound), "--codec", "interp", "-q", "-o", out], check=True)
+                        "x".join(map(str, array.shape)), "--abs", repr(bound), "--codec", "interp", "-q",
+                        "-o", out], check=True)
         return out.stat().st_size
 
 

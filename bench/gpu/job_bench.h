@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <quern/codec.h>
@@ -27,6 +29,11 @@ class JobBench {
 
   void run() {
     if (!encode()) return;
+    if (jobs_.empty()) {
+      std::fprintf(stderr, "bench_gpu: %s of %s: every chunk is the host's to decode\n", Codec::kName,
+                   array_.field.c_str());
+      return;
+    }
     std::vector<typename Codec::Job> heads;
     std::vector<std::uint8_t> jobs;
     for (const Vector<std::uint8_t>& job : jobs_) {
@@ -57,8 +64,8 @@ class JobBench {
     }
     DeviceArray<kernels::JobTask> device_tasks(tasks);
     DeviceArray<std::uint32_t> damaged(count);
-    check(cudaMemset(values.data(), 0xa5, values.bytes()), "cudaMemset");
-    const std::uint64_t n = times * slab_bytes_;
+    check(cudaMemset(values.data(), kNotDecoded, values.bytes()), "cudaMemset");
+    const std::uint64_t n = times * decoded_bytes_;
     const std::uint64_t stored = times * stored_bytes_;
     session_.time_step(array_, Codec::kName, Codec::kStep, {n, stored, n + stored}, [&](cudaStream_t stream) {
       return Codec::decode_async(device_tasks.data(), static_cast<std::uint32_t>(count), damaged.data(), stream);
@@ -77,8 +84,8 @@ class JobBench {
   }
 
  private:
-  /// The first planes of the array as an array of their own: jobs of its chunks, and what the host
-  /// decodes. False when there are chunks that have no such job.
+  /// The first planes of the array as an array of their own: jobs of its chunks, and what the host decodes of these.
+  /// Chunks without a job, raw or constant ones, are left out. False when the planes cannot be coded.
   bool encode() {
     HostSlab slab;
     if (!slab.plan(Codec::codec(), array_, Codec::kLayout, kSlabElems)) return false;
@@ -103,20 +110,38 @@ class JobBench {
       if (!written.ok()) return false;
       const std::span<const std::uint8_t> chunk(bytes.data(), *written);
       if (!slab.decoder().decode(chunk, box, slab.scratch()).ok()) return false;
-      if (!Codec::append_job(slab.decoder().device_state(), chunk, box, jobs_.emplace_back())) return false;
+      Vector<std::uint8_t> job;
+      if (!Codec::append_job(slab.decoder().device_state(), chunk, box, job)) {
+        leave_out(box);
+        continue;
+      }
+      jobs_.push_back(std::move(job));
       offsets_.push_back(offset);
+      decoded_bytes_ += box.elems() * kernels::element_bytes(array_.element);
       stored_bytes_ += chunk.size();
     }
     return true;
   }
+
+  /// Expects of a chunk what the device's memory holds before.
+  void leave_out(const MutableBox3& box) {
+    const std::size_t bytes = kernels::element_bytes(array_.element);
+    for (std::uint64_t i = 0; i < box.extents[0]; ++i)
+      for (std::uint64_t j = 0; j < box.extents[1]; ++j)
+        std::memset(static_cast<std::uint8_t*>(box.data) + (i * box.strides[0] + j * box.strides[1]) * bytes,
+                    kNotDecoded, box.extents[2] * bytes);
+  }
+
+  static constexpr int kNotDecoded = 0xa5;
 
   Session& session_;
   const BenchArray& array_;
   std::vector<Vector<std::uint8_t>> jobs_;
   std::vector<std::uint64_t> offsets_;  ///< of a chunk's elements in the slab
   std::vector<std::uint64_t> starts_;   ///< of its job
-  std::vector<std::uint8_t> expected_;  ///< the slab as the host decodes it
+  std::vector<std::uint8_t> expected_;  ///< the slab as the host decodes it, but for chunks left out
   std::uint64_t slab_bytes_ = 0;
+  std::uint64_t decoded_bytes_ = 0;  ///< of the chunks that have jobs
   std::uint64_t stored_bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "codecs/interp/elements.h"
@@ -303,7 +304,7 @@ Result<Choice> choose(const PlanRequest& request, const std::optional<Layout>& g
   // Codes lead from anchor to anchor where these are close together.
   Vector<Layout> smaller;
   for (Layout layout : layouts)
-    for (const std::uint8_t most : {5, 3, 2, 1}) {
+    for (const std::uint8_t most : std::initializer_list<std::uint8_t>{5, 3, 2, 1}) {
       for (std::uint8_t& log : layout.tile.logs) log = std::min(log, most);
       if (std::find(smaller.begin(), smaller.end(), layout) == smaller.end()) smaller.push_back(layout);
     }

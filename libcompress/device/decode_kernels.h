@@ -26,9 +26,11 @@ class JobKernels {
   virtual ~JobKernels() = default;
   /// Whether they decode chunks of a codec object with that device_state().
   virtual bool serves(std::span<const std::uint8_t> state) const = 0;
-  /// The job of the chunk `in`. `box` says extents, strides, and whether elements are special; its memory is not
-  /// touched. False when the host has to decode the chunk, for instance because its bytes are damaged. May throw
-  /// std::bad_alloc.
+  /// Whether prepare() or decode() look at which elements are special.
+  virtual bool reads_special() const { return true; }
+  /// The job of the chunk `in`. `box` says extents, strides, and whether elements are special where reads_special(); its
+  /// memory is not touched. False when the host has to decode the chunk, for instance because its bytes are damaged.
+  /// May throw std::bad_alloc.
   virtual bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
                        ChunkJob& job) const = 0;
   /// Queues the decoding of `count` chunks; damaged[i] becomes 0 or 1. Neither allocates nor waits.

@@ -11,6 +11,7 @@ import unittest
 TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 KIND = {"bytes": 536870912, "element": "f32", "tile": "block", "field": "mixed", "subject": "lorenzo"}
 TIMING = {"record": "timing", **KIND, "step": "decode", "cache": "cold", "queueing": "calls", "gbs": 2500.0, "percent_of_limit": 66.0}
+CHECK = {"record": "check", **KIND, "subject": "interp", "ratio": 8.5, "damaged_chunks": 0, "same_values": True}
 MACHINE = {"record": "machine", "name": "a device", "multiprocessors": 132, "driver": 13000}
 
 
@@ -25,10 +26,9 @@ class Prebuilt(unittest.TestCase):
         self.program(self.tools, "strip", 'shift; cp "$2" "$1"')
         self.program(self.tools, "ldd", "exit 0")
         self.program(self.tools, "compute-sanitizer", "exit 0")
-        lines = "\n".join(json.dumps(record) for record in (MACHINE, TIMING))
         self.built_program("gpu_equality", "echo equality $QUERN_GPU_EVERY")
         self.built_program("gpu_metrics", "echo metrics")
-        self.built_program("bench_gpu", 'cat >"$2" <<"END"\n%s\nEND' % lines)
+        self.bench_writes(MACHINE, TIMING)
         self.built_program("quern", "exit 0")
 
     def program(self, folder, name, body):
@@ -39,6 +39,10 @@ class Prebuilt(unittest.TestCase):
 
     def built_program(self, name, body):
         self.program(os.path.join(self.built, "bin"), name, body)
+
+    def bench_writes(self, *records):
+        lines = "\n".join(json.dumps(record) for record in records)
+        self.built_program("bench_gpu", 'cat >"$2" <<"END"\n%s\nEND' % lines)
 
     def run_script(self, script, *options):
         environment = {**os.environ, "PATH": self.tools + os.pathsep + os.environ["PATH"]}
@@ -74,12 +78,25 @@ class Prebuilt(unittest.TestCase):
             return next(r["gbs"] for r in map(json.loads, lines) if all(r.get(key) == TIMING[key] for key in step))
 
     def test_StageInterp_RunsItsTestsAndBenchmarksAlone(self):
+        self.bench_writes(MACHINE, TIMING, CHECK, CHECK)
         self.pack()
         result = self.check("--stage", "interp")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn("equality 1", result.stdout)
         self.assertNotIn("metrics", result.stdout)
         self.assertTrue(os.path.exists(os.path.join(self.packed, "results", "bench", "bench_interp.jsonl")))
+
+    def test_StageInterp_FailsWithoutChecksThatHold(self):
+        for checks, why in (([], "has no checks"),
+                            ([CHECK, {**CHECK, "damaged_chunks": 10}], "has damaged chunks"),
+                            ([CHECK, {**CHECK, "same_values": False}], "has damaged chunks or other values")):
+            with self.subTest(why):
+                self.bench_writes(MACHINE, TIMING, *checks)
+                self.pack()
+                result = self.check("--stage", "interp")
+                self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+                self.assertIn(why, result.stdout)
+                self.assertIn("stage interp failed", result.stdout)
 
     def test_FailingProgram_FailsItsStage(self):
         self.built_program("gpu_metrics", "echo broken; exit 1")

@@ -20,6 +20,9 @@ TEST_F(InterpCuda, EveryCase_ValuesOfTheHost) {
     if (quern::testing::kInstrumented && coded.bytes() > 100000) continue;
     Vector<std::uint8_t> back(coded.bytes(), 0xA5);
     ASSERT_EQ(decode_on_device(coded, coded.stored, back), std::vector<bool>(coded.stored.size(), true));
+    if (coded.stored[0][0] >= 2) {
+      ASSERT_GT(simt::counters().launches, 0u) << "a coded chunk has no job";
+    }
     ASSERT_EQ(simt::failure(), "");
     ASSERT_EQ(back, expected_of(coded));
   }

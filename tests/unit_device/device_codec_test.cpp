@@ -17,7 +17,9 @@ TEST(DeviceCodecs, EachOne_IsTheCodecOfThatNumberAndNameAndOffersSomething) {
     ASSERT_NE(codec, nullptr) << half->name;
     EXPECT_EQ(std::string_view(codec->info().name), half->name);
     EXPECT_TRUE(half->chunks != nullptr || half->jobs != nullptr || half->find_encoder != nullptr) << half->name;
-    if (half->chunks != nullptr) EXPECT_EQ(half->chunks->info().id, half->id) << half->name;
+    if (half->chunks != nullptr) {
+      EXPECT_EQ(half->chunks->info().id, half->id) << half->name;
+    }
     EXPECT_EQ(builtin_device_codec(half->id).chunks, half->chunks) << half->name;
     EXPECT_EQ(builtin_device_codec(half->name).jobs, half->jobs) << half->name;
   }

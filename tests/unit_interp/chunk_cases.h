@@ -61,6 +61,7 @@ inline std::vector<ChunkCase> chunk_cases() {
       {"NaN here and there", DType::f64, {3000}, 1e-3, "1d:0,0,10", Data::nan_scattered},
       {"values that are not finite", DType::f32, {40, 50}, 1e-2, "auto", Data::inf_scattered},
       {"noise", DType::f32, {16, 17, 18}, 1e-3, "auto", Data::noise},
+      {"32 streams", DType::f32, {30, 31, 33}, 1e-3, "auto", Data::noise},
       {"several chunks", DType::i8, {530001}, 1},
       {"f16", DType::f16, {20, 41}, 1e-2},
       {"bf16", DType::bf16, {20, 41}, 1e-1},

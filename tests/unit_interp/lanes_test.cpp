@@ -19,6 +19,17 @@ kernels::InterpJob head_of(const Vector<std::uint8_t>& job) {
   return head;
 }
 
+/// Whether a section has as many lanes as full chunks have.
+bool has_full_section(const Vector<std::uint8_t>& job) {
+  const kernels::InterpJob head = head_of(job);
+  for (std::uint32_t s = 0; s < (head.starts - head.sections) / sizeof(kernels::InterpSection); ++s) {
+    kernels::InterpSection section;
+    std::memcpy(&section, job.data() + head.sections + s * sizeof section, sizeof section);
+    if (section.lanes.mask == kernels::kMostStreamLanes - 1) return true;
+  }
+  return false;
+}
+
 /// Decodes a job to `out` with memory of exactly its size and full of noise, its tiles by so many slices; whether the
 /// lanes ended where they should.
 bool decode_on_lanes(const Vector<std::uint8_t>& bytes, void* out, std::uint32_t warps, std::uint32_t slices) {
@@ -49,6 +60,7 @@ TEST(Interp_OnLanes, EveryCase_ValuesOfTheHost) {
   std::uint32_t number = 0;
   std::size_t exceptions = 0;
   std::size_t wide = 0;
+  std::size_t full_sections = 0;
   std::size_t jobs = 0;
   for (const ChunkCase& c : chunk_cases()) {
     SCOPED_TRACE(c.name);
@@ -69,6 +81,7 @@ TEST(Interp_OnLanes, EveryCase_ValuesOfTheHost) {
       ++jobs;
       exceptions += head_of(job).exception_count > 0 ? 1 : 0;
       wide += head_of(job).wide ? 1 : 0;
+      full_sections += has_full_section(job) ? 1 : 0;
       state.reset(++number);
       ASSERT_TRUE(decode_on_lanes(job, box.data, 2 + number % 3, 1 + number % 4));
       ASSERT_EQ(state.poison_reads(), 0u);
@@ -79,6 +92,7 @@ TEST(Interp_OnLanes, EveryCase_ValuesOfTheHost) {
   EXPECT_GT(jobs, 25u);
   EXPECT_GT(exceptions, 1u);
   EXPECT_GT(wide, 2u);
+  EXPECT_GT(full_sections, 0u);
 }
 
 TEST(Interp_OnLanes, TilesOfTooManyPoints_AreTheHosts) {

@@ -15,6 +15,8 @@ namespace {
 class Kernels final : public cuda::JobKernels {
  public:
   bool serves(std::span<const std::uint8_t> state) const override { return state.size() == sizeof(DeviceState); }
+  /// Decoding gives special elements some value, which masks then replace.
+  bool reads_special() const override { return false; }
   bool prepare(std::span<const std::uint8_t> state, std::span<const std::uint8_t> in, const MutableBox3& box,
                cuda::ChunkJob& job) const override {
     if (!append_chunk_job(device_state_of(state), in, box, job.bytes)) return false;

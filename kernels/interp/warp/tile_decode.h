@@ -15,7 +15,8 @@
 
 namespace quern::kernels {
 
-/// Which neighbours along an axis a point has: bit 0 that at -3 steps, above it how many there are behind it, at most two.
+/// Which neighbours along an axis a point has: bit 0 that at -3 steps, above it how many there are behind it, at
+/// most two.
 inline constexpr std::uint32_t kInterpEdges = 6;
 
 /// What the warps of a tile share: its points in C order, 32 or 64 bits each, and tables of the job.

@@ -75,12 +75,16 @@ Status JobDecoder::decode_chunks(std::span<CheckedChunk> chunks) {
                     });
 }
 
+bool JobDecoder::tells_special(const CheckedChunk& chunk) const {
+  return chunk.out.special != nullptr && kernels_.reads_special();
+}
+
 /// The chunk's elements, and their classes, side by side.
 MutableBox3 JobDecoder::dense_box(const CheckedChunk& chunk) const {
   MutableBox3 box;
   box.extents = chunk.out.extents;
   box.strides = {box.extents[1] * box.extents[2], box.extents[2]};
-  box.special = chunk.out.special;
+  box.special = tells_special(chunk) ? chunk.out.special : nullptr;
   box.special_strides = box.strides;
   return box;
 }
@@ -104,7 +108,7 @@ Status JobDecoder::prepare(Lane& lane) {
   MemoryParts most;
   for (const CheckedChunk& chunk : lane.chunks) {
     most.add(job_room(chunk.bytes.size()));
-    if (chunk.out.special != nullptr) most.add(chunk.out.elems());
+    if (tells_special(chunk)) most.add(chunk.out.elems());
   }
   most.add(lane.chunks.size() * sizeof(JobTask));
   QUERN_RETURN_IF_ERROR(lane.in.reserve(most.bytes));
@@ -124,7 +128,7 @@ Status JobDecoder::prepare(Lane& lane) {
     place.work_bytes = job.work_bytes;
     place.job = take(job.bytes.size());
     std::memcpy(lane.in.data() + place.job, job.bytes.data(), job.bytes.size());
-    if (chunk.out.special == nullptr) return {};
+    if (!tells_special(chunk)) return {};
     place.special = take(chunk.out.elems());
     gather({chunk.out.special, chunk.out.extents, chunk.out.special_strides}, 1, lane.in.data() + place.special);
     return {};

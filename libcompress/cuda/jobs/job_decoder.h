@@ -65,6 +65,8 @@ class JobDecoder final : public SegmentDecoder, private ChunkBatch {
   Status prepare(Lane& lane);
   Status submit(Lane& lane);
   Status harvest(Lane& lane);
+  /// Whether the device is told which of its elements are special.
+  bool tells_special(const CheckedChunk& chunk) const;
   MutableBox3 dense_box(const CheckedChunk& chunk) const;
 
   const ChunkDecoder& codec_;
