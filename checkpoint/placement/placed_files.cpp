@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <set>
 
 namespace quern::checkpoint {
 namespace {
@@ -20,6 +19,11 @@ bool parse_piece(std::string_view file, std::uint32_t& number, bool& is_parity) 
   const std::string_view digits = file.substr(file.find('-') + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return error == std::errc() && end == digits.data() + digits.size() && digits.size() >= 4;
+}
+
+bool has_errno(const Status& status, std::initializer_list<std::int64_t> numbers) {
+  return status.code() == StatusCode::io_error &&
+         std::find(numbers.begin(), numbers.end(), status.first()) != numbers.end();
 }
 
 Status missing() { return Status(StatusCode::io_error, "no such file", ENOENT); }
@@ -112,13 +116,12 @@ PlacedFiles::Place PlacedFiles::classify(std::string_view path) const {
 }
 
 String PlacedFiles::target(const Placement& placement, const Place& place) {
-  if (place.kind == Kind::mended) return mend_target(placement, place);
   const std::uint32_t node =
       place.is_parity ? placement.data + place.number % placement.parity : place.number % placement.data;
   return placement.local(node, place.rest);
 }
 
-String PlacedFiles::mend_target(const Placement& placement, const Place& place) {
+Vector<String> PlacedFiles::mend_targets(const Placement& placement, const Place& place) {
   const auto has_pieces = [&](std::size_t node, bool of_this_name) {
     Place other;
     const auto names = base_.list(placement.local(node, join({"data/", place.id})));
@@ -132,14 +135,42 @@ String PlacedFiles::mend_target(const Placement& placement, const Place& place) 
            std::any_of(on_the_way->begin(), on_the_way->end(),
                        [&](const String& name) { return name.starts_with(prefix); });
   };
+  Vector<String> out;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i)
-    if (has_pieces(i, true)) return placement.local(i, place.rest);
+    if (has_pieces(i, true)) out.push_back(placement.local(i, place.rest));
   for (std::size_t i = 0; i < placement.nodes.size(); ++i)
-    if (base_.list(placement.local(i, "tmp")).ok() && !has_pieces(i, false)) return placement.local(i, place.rest);
-  return join({root_, "/", place.rest});
+    if (base_.list(placement.local(i, "tmp")).ok() && !has_pieces(i, false))
+      out.push_back(placement.local(i, place.rest));
+  out.push_back(join({root_, "/", place.rest}));
+  return out;
 }
 
-/// Where a file is: the node of the placement first, then all others, then the store's own folder.
+Status PlacedFiles::try_targets(const Vector<String>& targets, const std::function<Status(const String&)>& work) {
+  Status status;
+  for (const String& path : targets) {
+    touch(*placement(), path);
+    status = work(path);
+    if (!has_errno(status, {EROFS, ENOSPC, EIO})) break;
+    (void)base_.remove(path);
+  }
+  return status;
+}
+
+void PlacedFiles::touch(const Placement& placement, std::string_view path) {
+  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+    if (!path.starts_with(placement.local(i, ""))) continue;
+    const std::lock_guard lock(mutex_);
+    touched_.insert(placement.nodes[i].folder);
+  }
+}
+
+bool PlacedFiles::is_touched(const Placement& placement, std::size_t node) const {
+  const std::lock_guard lock(mutex_);
+  return touched_.contains(placement.nodes[node].folder);
+}
+
+/// Where a file is: the node of the placement first, then all others, then the store's own folder; a copy of a manifest
+/// is looked for there first.
 std::optional<String> PlacedFiles::find(const Placement& placement, const Place& place, Status& problem) {
   problem = missing();
   const auto is_there = [&](const String& path) {
@@ -147,6 +178,8 @@ std::optional<String> PlacedFiles::find(const Placement& placement, const Place&
     if (!file.ok() && !is_missing(file.status())) problem = file.status();
     return file.ok();
   };
+  const String own = join({root_, "/", place.rest});
+  if (place.kind == Kind::copy && is_there(own)) return own;
   if (place.kind == Kind::piece) {
     String path = target(placement, place);
     if (is_there(path)) return path;
@@ -155,43 +188,57 @@ std::optional<String> PlacedFiles::find(const Placement& placement, const Place&
     String path = placement.local(i, place.rest);
     if (is_there(path)) return path;
   }
-  String path = join({root_, "/", place.rest});
-  if (is_there(path)) return path;
+  if (place.kind != Kind::copy && is_there(own)) return own;
   return std::nullopt;
 }
 
-/// In the store's own folder last. Missing where it is missing everywhere, else the first other failure.
-Status PlacedFiles::everywhere(const Placement& placement, const Place& place,
+/// In the store's own folder last. Missing where it is missing everywhere, else the first other failure. A node that was
+/// not written needs no sync. What stays on one that does not answer, or is read-only, goes with a later collection.
+Status PlacedFiles::everywhere(const Placement& placement, const Place& place, Everywhere what,
                                const std::function<Status(const String&)>& work) {
   Status problem;
   bool done = false;
-  const auto one = [&](const String& path) {
-    const Status status = work(path);
-    done = done || status.ok();
-    if (!status.ok() && !is_missing(status) && problem.ok()) problem = status;
+  const auto matters = [&](std::size_t node, const Status& status) {
+    if (what == Everywhere::sync) return is_touched(placement, node);
+    return !has_errno(status, {EROFS}) && base_.list(placement.local(node, "data")).ok();
   };
-  for (std::size_t i = 0; i < placement.nodes.size(); ++i) one(placement.local(i, place.rest));
-  one(join({root_, "/", place.rest}));
+  for (std::size_t i = 0; i <= placement.nodes.size(); ++i) {
+    const bool is_node = i < placement.nodes.size();
+    const Status status = work(is_node ? placement.local(i, place.rest) : join({root_, "/", place.rest}));
+    if (!status.ok() && is_missing(status)) continue;
+    if (status.ok() || (is_node && !matters(i, status))) {
+      done = true;
+    } else if (problem.ok()) {
+      problem = status;
+    }
+  }
   if (!problem.ok()) return problem;
   return done ? Status() : missing();
+}
+
+Vector<Vector<std::uint8_t>> PlacedFiles::read_copies(std::string_view path, std::uint64_t limit) const {
+  const Place place = classify(path);
+  const auto placement = this->placement();
+  Vector<Vector<std::uint8_t>> out;
+  const auto add = [&](const String& one) {
+    if (auto bytes = read_file(base_, one, limit); bytes.ok()) out.push_back(std::move(bytes).value());
+  };
+  add(String(path));
+  for (std::size_t i = 0; place.kind == Kind::copy && i < placement->nodes.size(); ++i)
+    add(placement->local(i, place.rest));
+  return out;
+}
+
+Status PlacedFiles::check_owner(Report& report) const {
+  return checkpoint::check_owner(base_, root_, *placement(), report);
 }
 
 Result<std::unique_ptr<File>> PlacedFiles::open(std::string_view path) {
   const Place place = classify(path);
   if (place.kind == Kind::copy) {
-    auto own = base_.open(path);
-    if (own.ok() || !is_missing(own.status())) return own;
-    // The store's folder was lost. A few nodes alone may have been away when the checkpoint was removed.
-    const auto placement = this->placement();
-    std::uint32_t count = 0;
-    Result<std::unique_ptr<File>> found = own.status();
-    for (std::size_t i = 0; i < placement->nodes.size(); ++i) {
-      auto file = base_.open(placement->local(i, place.rest));
-      if (!file.ok()) continue;
-      ++count;
-      if (!found.ok()) found = std::move(file);
-    }
-    return count >= placement->data ? std::move(found) : Result<std::unique_ptr<File>>(own.status());
+    Status problem;
+    const auto found = find(*placement(), place, problem);
+    return found ? base_.open(*found) : Result<std::unique_ptr<File>>(problem);
   }
   if (place.kind != Kind::piece && place.kind != Kind::mended) return base_.open(path);
   Status problem;
@@ -208,13 +255,25 @@ Result<std::unique_ptr<File>> PlacedFiles::open(std::string_view path) {
 Result<std::unique_ptr<File>> PlacedFiles::create(std::string_view path) {
   const Place place = classify(path);
   if (place.kind != Kind::piece && place.kind != Kind::mended) return base_.create(path);
-  return base_.create(target(*placement(), place));
+  const auto placement = this->placement();
+  Result<std::unique_ptr<File>> out = missing();
+  const auto targets =
+      place.kind == Kind::mended ? mend_targets(*placement, place) : Vector<String>{target(*placement, place)};
+  (void)try_targets(targets, [&](const String& one) {
+    out = base_.create(one);
+    return out.status();
+  });
+  return out;
 }
 
 Result<std::unique_ptr<WriteQueue>> PlacedFiles::create_queue(std::string_view path, unsigned depth) {
   const Place place = classify(path);
-  if (place.kind != Kind::piece && place.kind != Kind::mended) return base_.create_queue(path, depth);
-  return base_.create_queue(target(*placement(), place), depth);
+  if (place.kind == Kind::mended) return FileSystem::create_queue(path, depth);
+  if (place.kind != Kind::piece) return base_.create_queue(path, depth);
+  const auto placement = this->placement();
+  const String at = target(*placement, place);
+  touch(*placement, at);
+  return base_.create_queue(at, depth);
 }
 
 Status PlacedFiles::copy_file(const String& from, const String& to) {
@@ -256,11 +315,29 @@ Status PlacedFiles::put_piece(const Placement& placement, const String& from, co
   const Status made = base_.make_folder(folder);
   if (!made.ok() && !exists_already(made)) return made;
   QUERN_RETURN_IF_ERROR(base_.sync_folder(data));  // also where an earlier attempt made it and could not
+  // Whoever rebuilds the store counts the nodes that have a copy.
+  Place copy = to;
+  const String copy_rest = join({"data/", to.id, "/manifest"});
+  copy.kind = Kind::copy;
+  copy.rest = copy_rest;
+  Status unheard;
+  const auto known = find(placement, copy, unheard);
+  if (known && is_missing(base_.open(join({base, copy_rest})).status()))
+    QUERN_RETURN_IF_ERROR(put_copy_at(*known, base, to.id));
   const String path = join({base, to.rest});
   QUERN_RETURN_IF_ERROR(base_.rename(from, path));
   // One that cannot be removed is found instead, if at all, and then has the same bytes or is mended in its turn.
-  (void)everywhere(placement, to, [&](const String& other) { return other == path ? Status() : base_.remove(other); });
+  (void)everywhere(placement, to, Everywhere::removal,
+                   [&](const String& other) { return other == path ? Status() : base_.remove(other); });
   return {};
+}
+
+/// Into `base`, which is the store's folder or a node's, with a '/' behind it.
+Status PlacedFiles::put_copy_at(const String& from, const String& base, std::string_view id) {
+  const String folder = join({base, "data/", id}), temporary = join({base, "tmp/", id, ".copy"});
+  QUERN_RETURN_IF_ERROR(copy_file(from, temporary));
+  QUERN_RETURN_IF_ERROR(base_.rename(temporary, join({folder, "/manifest"})));
+  return base_.sync_folder(folder);
 }
 
 /// The store's own copy; nodes that have files of the checkpoint get it too.
@@ -272,10 +349,9 @@ Status PlacedFiles::put_copy(const Placement& placement, const String& from, con
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     const String at = placement.local(i, join({"data/", to.id}));
     if (!base_.list(at).ok()) continue;
-    const String temporary = placement.local(i, join({"tmp/", to.id, ".mend"}));
-    QUERN_RETURN_IF_ERROR(copy_file(from, temporary));
-    QUERN_RETURN_IF_ERROR(base_.rename(temporary, join({at, "/manifest"})));
-    QUERN_RETURN_IF_ERROR(base_.sync_folder(at));
+    // One that cannot be written keeps what it has; the store's own copy is what counts.
+    const Status put = put_copy_at(from, placement.local(i, ""), to.id);
+    if (!put.ok() && !has_errno(put, {EROFS})) return put;
   }
   return base_.rename(from, join({root_, "/", to.rest}));
 }
@@ -296,8 +372,11 @@ Status PlacedFiles::rename(std::string_view from, std::string_view to) {
   mended.kind = Kind::mended;
   const String name = join({"tmp/", goal.id, ".", goal.file});
   mended.rest = name;
-  const String temporary = mend_target(*placement, mended);
-  QUERN_RETURN_IF_ERROR(copy_file(String(from), temporary));
+  String temporary;
+  QUERN_RETURN_IF_ERROR(try_targets(mend_targets(*placement, mended), [&](const String& one) {
+    temporary = one;
+    return copy_file(String(from), one);
+  }));
   QUERN_RETURN_IF_ERROR(put_piece(*placement, temporary, goal));
   return base_.remove(from);
 }
@@ -305,7 +384,7 @@ Status PlacedFiles::rename(std::string_view from, std::string_view to) {
 Status PlacedFiles::remove(std::string_view path) {
   const Place place = classify(path);
   if (place.file.empty()) return base_.remove(path);
-  return everywhere(*placement(), place, [&](const String& one) { return base_.remove(one); });
+  return everywhere(*placement(), place, Everywhere::removal, [&](const String& one) { return base_.remove(one); });
 }
 
 Status PlacedFiles::make_folder(std::string_view path) {
@@ -313,7 +392,9 @@ Status PlacedFiles::make_folder(std::string_view path) {
   const auto placement = this->placement();
   if (place.kind == Kind::folder) {
     for (std::size_t i = 0; i < placement->pieces(); ++i) {
-      const Status made = base_.make_folder(placement->local(i, place.rest));
+      const String folder = placement->local(i, place.rest);
+      touch(*placement, folder);
+      const Status made = base_.make_folder(folder);
       if (!made.ok() && !exists_already(made)) return made;
     }
   }
@@ -323,7 +404,8 @@ Status PlacedFiles::make_folder(std::string_view path) {
 Status PlacedFiles::remove_folder(std::string_view path) {
   const Place place = classify(path);
   if (place.kind != Kind::folder) return base_.remove_folder(path);
-  return everywhere(*placement(), place, [&](const String& one) { return base_.remove_folder(one); });
+  return everywhere(*placement(), place, Everywhere::removal,
+                    [&](const String& one) { return base_.remove_folder(one); });
 }
 
 Result<Vector<String>> PlacedFiles::list(std::string_view path) {
@@ -357,7 +439,7 @@ Result<bool> PlacedFiles::is_link(std::string_view path) {
 Status PlacedFiles::sync_folder(std::string_view path) {
   const Place place = classify(path);
   if (place.kind != Kind::area && place.kind != Kind::folder) return base_.sync_folder(path);
-  return everywhere(*placement(), place, [&](const String& one) { return base_.sync_folder(one); });
+  return everywhere(*placement(), place, Everywhere::sync, [&](const String& one) { return base_.sync_folder(one); });
 }
 
 Result<std::unique_ptr<FileLock>> PlacedFiles::lock(std::string_view path, LockKind kind, bool wait) {

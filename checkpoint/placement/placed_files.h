@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <mutex>
+#include <set>
 
 #include "checkpoint/placement/placement_file.h"
 
@@ -25,6 +26,10 @@ class PlacedFiles final : public FileSystem {
   Status check_nodes(Report& report) const;
   /// A sentence for each node that is not there, also those of earlier placements.
   Vector<String> absent_nodes() const;
+  /// The copies of a manifest, data/<id>/manifest, that can be read: the store's own first, then those of nodes.
+  Vector<Vector<std::uint8_t>> read_copies(std::string_view path, std::uint64_t limit) const;
+  /// check_owner() of the placement of now.
+  Status check_owner(Report& report) const;
 
   Result<std::unique_ptr<File>> open(std::string_view path) override;
   Result<std::unique_ptr<File>> create(std::string_view path) override;
@@ -65,18 +70,27 @@ class PlacedFiles final : public FileSystem {
   /// Reads the file again; true when the placement changed.
   Result<bool> reload(Report& report);
   String target(const Placement& placement, const Place& place);
-  String mend_target(const Placement& placement, const Place& place);
+  Vector<String> mend_targets(const Placement& placement, const Place& place);
+  /// Tries one place after the other while they are full, broken or cannot be written.
+  Status try_targets(const Vector<String>& targets, const std::function<Status(const String&)>& work);
+  void touch(const Placement& placement, std::string_view path);
+  bool is_touched(const Placement& placement, std::size_t node) const;
   std::optional<String> find(const Placement& placement, const Place& place, Status& problem);
-  Status everywhere(const Placement& placement, const Place& place, const std::function<Status(const String&)>& work);
+  /// What `work` says of a node with files that cannot matter is passed over.
+  enum class Everywhere { sync, removal };
+  Status everywhere(const Placement& placement, const Place& place, Everywhere what,
+                    const std::function<Status(const String&)>& work);
   Status publish_folder(const Placement& placement, const Place& from, const Place& to);
   Status put_piece(const Placement& placement, const String& from, const Place& to);
   Status put_copy(const Placement& placement, const String& from, const Place& to);
+  Status put_copy_at(const String& from, const String& base, std::string_view id);
   Status copy_file(const String& from, const String& to);
 
   FileSystem& base_;
   const String root_;
   mutable std::mutex mutex_;
   std::shared_ptr<const Placement> placement_;  ///< under mutex_
+  std::set<String> touched_;                    ///< folders of nodes that were written; under mutex_
 };
 
 }  // namespace quern::checkpoint

@@ -1,7 +1,10 @@
 // Where a store's parts lie when it is spread over nodes: the file placement.json in its folder, with a copy on each
 // node. Written by people's choice (quern checkpoint place), read by everything that opens the store.
 //
-//   NODE/quern-<id>/{data,tmp,placement.json}      <id>: the store's, so that stores on one node stay apart
+//   NODE/quern-<id>/{data,tmp,placement.json,owner}      <id>: the store's, so that stores on one node stay apart
+//
+// `owner` says which folder the store is: a copy of that folder has the same placement, and both would remove what the
+// other one saved.
 #pragma once
 
 #include <optional>
@@ -35,7 +38,16 @@ Result<std::optional<Placement>> read_placement(FileSystem& files, const String&
 
 /// Chooses the nodes of a store that is there, for what is saved from now on; of an earlier placement the id is kept, and
 /// its nodes behind the new ones. Fails where a folder is missing, is there twice or is the store's own, and while
-/// somebody saves. Each node is written before the store is.
+/// somebody saves, also while a group of writers has saved in part, and where check_owner() does. Each node is written
+/// before the store is.
 Status write_placement(FileSystem& files, const String& root, Placement placement, Report& report);
+
+/// Fails when a node that is there belongs to another folder of the store, and says how to take it over. Nodes without an
+/// owner belong to whoever has the placement. For whatever saves, removes or mends.
+Status check_owner(FileSystem& files, const String& root, const Placement& placement, Report& report);
+
+/// Makes the folder the owner of all nodes of its placement that are there: of a store whose folder was lost, moved or
+/// copied. Whoever was the owner can no longer save.
+Status adopt_placement(FileSystem& files, const String& root, Report& report);
 
 }  // namespace quern::checkpoint

@@ -64,13 +64,36 @@ void check_parity_files(const Store& store, const Manifest& manifest, Finding& f
   }
 }
 
-/// The copy beside the parity must be the manifest, byte for byte.
+/// Copies of one manifest beside the parts.
+struct Copies {
+  Vector<Vector<std::uint8_t>> all;
+  std::size_t used = 0;              ///< in `all`, of the first that can be read
+  std::optional<Manifest> manifest;  ///< nothing: none can be read
+
+  bool are(const Vector<std::uint8_t>& bytes) const {
+    return !all.empty() && std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == bytes; });
+  }
+};
+
+Copies read_copies(const Store& store, const String& id) {
+  Copies out;
+  out.all = store.manifest_copies(id);
+  for (; out.used < out.all.size(); ++out.used) {
+    Report unheard;
+    auto manifest = read_manifest(out.all[out.used], unheard);
+    if (!manifest.ok() || manifest->name.id != id) continue;
+    out.manifest = std::move(manifest).value();
+    break;
+  }
+  return out;
+}
+
+/// Every copy beside the parity must be the manifest, byte for byte.
 void check_copy(const Store& store, const Manifest& manifest, Finding& finding) {
   if (manifest.parity.data == 0) return;
   const String copy = join({store.data_folder(manifest.name.id), "/manifest"});
-  const auto kept = read_file(store.files(), copy, kMaxManifestFile);
   const auto used = read_file(store.files(), store.manifest_path(manifest.name), kMaxManifestFile);
-  if (kept.ok() && used.ok() && *kept == *used) return;
+  if (used.ok() && read_copies(store, manifest.name.id).are(*used)) return;
   finding.good = false;
   finding.problems.push_back(join({copy, ": is not a copy of the manifest"}));
 }
@@ -103,16 +126,14 @@ bool repair_manifest(const Store& store, const CheckpointName& name, Finding& fi
   const String folder = store.data_folder(name.id), copy = join({folder, "/manifest"});
   Report report;
   const auto used = store.read(name, report);
-  const auto kept = read_file(store.files(), copy, kMaxManifestFile);
-  Report own;
-  const auto parsed = kept.ok() ? read_manifest(*kept, own) : Result<Manifest>(kept.status());
+  const Copies copies = read_copies(store, name.id);
   if (!used.ok()) {
-    if (!parsed.ok() || parsed->name != name) {
+    if (!copies.manifest || copies.manifest->name != name) {
       add_problem(finding, report, used.status());
       return false;
     }
     // Without a manifest it may also be what a save that failed could not remove: it does not appear unless it is whole.
-    if (is_gone(store, path) && is_gone(store, store.retired_path(name)) && !is_recoverable(store, *parsed)) {
+    if (is_gone(store, path) && is_gone(store, store.retired_path(name)) && !is_recoverable(store, *copies.manifest)) {
       report.problem =
           join({folder, ": holds files of step ", decimal(name.step),
                 " without their manifest, and too few for parity to bring back the others; quern checkpoint gc "
@@ -120,14 +141,14 @@ bool repair_manifest(const Store& store, const CheckpointName& name, Finding& fi
       add_problem(finding, report, used.status());
       return false;
     }
-    const Status status = replace_file(store, name, path, store.manifests_root(), *kept, report);
+    const Status status = replace_file(store, name, path, store.manifests_root(), copies.all[copies.used], report);
     if (!status.ok()) add_problem(finding, report, status);
     finding.repaired = status.ok();
     return status.ok();
   }
   if (used->parity.data == 0) return true;
   const auto bytes = read_file(store.files(), path, kMaxManifestFile);
-  if (bytes.ok() && kept.ok() && *kept == *bytes) return true;
+  if (bytes.ok() && copies.are(*bytes)) return true;
   const Status status = bytes.ok() ? replace_file(store, name, copy, folder, *bytes, report) : bytes.status();
   if (!status.ok()) add_problem(finding, report, status);
   finding.repaired = finding.repaired || status.ok();
@@ -213,6 +234,7 @@ Finding repair_checkpoint(const Store& store, const CheckpointName& name, TaskRu
 }
 
 Result<Vector<CheckpointName>> names_to_repair(const Store& store, Report& report) {
+  QUERN_RETURN_IF_ERROR(store.check_writable(report));
   QUERN_ASSIGN_OR_RETURN(auto names, store.list(report));
   QUERN_ASSIGN_OR_RETURN(const auto retired, store.list_retired(report));
   const auto is_of = [](const String& id) { return [&id](const CheckpointName& name) { return name.id == id; }; };
@@ -221,15 +243,26 @@ Result<Vector<CheckpointName>> names_to_repair(const Store& store, Report& repor
   for (const String& id : *folders) {
     if (std::any_of(names.begin(), names.end(), is_of(id)) || std::any_of(retired.begin(), retired.end(), is_of(id)))
       continue;
-    const auto kept = read_file(store.files(), join({store.data_folder(id), "/manifest"}), kMaxManifestFile);
-    Report own;
-    if (!kept.ok()) continue;
-    const auto manifest = read_manifest(*kept, own);
+    const Copies copies = read_copies(store, id);
+    if (!copies.manifest) {
+      if (!copies.all.empty())
+        report.notes.push_back(
+            join({store.data_folder(id), ": left alone, because no copy of its manifest can be read"}));
+      continue;
+    }
+    const CheckpointName& found = copies.manifest->name;
     // A step that was saved again has no need of data that never got its manifest.
-    const bool needed = manifest.ok() && manifest->name.id == id &&
-                        std::none_of(names.begin(), names.end(),
-                                     [&](const CheckpointName& name) { return name.step == manifest->name.step; });
-    if (needed) names.push_back(manifest->name);
+    if (std::any_of(names.begin(), names.end(), [&](const CheckpointName& name) { return name.step == found.step; }))
+      continue;
+    // A few nodes alone may have been away when the checkpoint was removed.
+    if (store.placed() != nullptr && copies.all.size() < copies.manifest->parity.data) {
+      report.notes.push_back(
+          join({"step ", decimal(found.step), ": left alone, because only ", decimal(copies.all.size()),
+                " nodes have files of it and ", decimal(copies.manifest->parity.data),
+                " are needed; quern checkpoint gc removes them"}));
+      continue;
+    }
+    names.push_back(found);
   }
   return names;
 }

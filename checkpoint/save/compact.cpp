@@ -71,6 +71,7 @@ Status remove_old_form(const Store& store, const CheckpointName& old, Report& re
   FileSystem& files = store.files();
   const auto lock = files.lock(store.lock_path(), LockKind::exclusive, true);
   if (!lock.ok()) return fail_file(report, store.lock_path(), "lock it", lock.status());
+  QUERN_RETURN_IF_ERROR(store.check_writable(report));
   QUERN_ASSIGN_OR_RETURN(const auto user, needed_by(store, old, report));
   if (user) {
     report.notes.push_back(

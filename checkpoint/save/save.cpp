@@ -72,6 +72,7 @@ Result<std::unique_ptr<SaveSession>> SaveSession::begin(const Store& store, cons
 
 /// A store that is spread over nodes says itself how many parts and parity files a checkpoint has.
 Status SaveSession::take_placement(Report& report) {
+  QUERN_RETURN_IF_ERROR(store_.check_writable(report));
   if (store_.placed() == nullptr) return {};
   const auto placement = store_.placed()->placement();
   const bool given = options_.parity_data != 0 || options_.parity_files != 0;

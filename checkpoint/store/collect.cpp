@@ -200,6 +200,7 @@ Result<Collected> collect(const Store& store, const CollectOptions& options, Rep
     return lock.status();
   }
   if (!lock.ok()) return fail_file(report, store.lock_path(), "lock it", lock.status());
+  QUERN_RETURN_IF_ERROR(store.check_writable(report));
   auto out = collect_locked(store, options, report);
   if (out.ok() && !options.dry_run) sweep(store, true, {}, report);
   return out;
@@ -212,8 +213,9 @@ void remove_replaced(const Store& store, Report& report) {
   const auto lock = store.files().lock(store.lock_path(), LockKind::exclusive, false);
   if (!lock.ok()) return;
   Report own;
-  if (const auto out = collect_locked(store, {}, own); !out.ok())
-    report.notes.push_back(join({"what was replaced goes with the next collection: ", own.problem}));
+  const Status writable = store.check_writable(own);
+  const auto out = writable.ok() ? collect_locked(store, {}, own) : Result<Collected>(writable);
+  if (!out.ok()) report.notes.push_back(join({"what was replaced goes with the next collection: ", own.problem}));
 }
 
 }  // namespace quern::checkpoint

@@ -249,7 +249,8 @@ void sweep(const Store& store, bool waiting_too, std::string_view but, Report& r
   for (const String& id : *in_data) {
     if (!is_plain_id(id) || is_published(id, *names)) continue;
     // With a copy of its manifest it may have been whole and published: saves leave it to repair, collection does not.
-    if (!waiting_too && files.open(join({store.data_folder(id), "/manifest"})).ok()) continue;
+    const auto copy = files.open(join({store.data_folder(id), "/manifest"}));
+    if (!waiting_too && (copy.ok() || !is_missing(copy.status()))) continue;
     const auto lock = files.lock(store.tmp_lock(id), LockKind::exclusive, false);
     if (!lock.ok()) continue;
     const auto again = store.list_all(unheard);  // its writer may have published it just now

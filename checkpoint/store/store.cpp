@@ -93,6 +93,22 @@ Status Store::check_apart(const Store& other, Report& report) const {
   return {};
 }
 
+Status Store::check_writable(Report& report) const {
+  if (placed_ != nullptr) return placed_->check_owner(report);
+  QUERN_ASSIGN_OR_RETURN(const auto placement, read_placement(*files_, root_, report));
+  if (!placement) return {};
+  return fail(report, StatusCode::invalid_argument,
+              join({root_, ": was spread over nodes after it was opened here; open the store again"}));
+}
+
+Vector<Vector<std::uint8_t>> Store::manifest_copies(std::string_view id) const {
+  const String path = join({data_folder(id), "/manifest"});
+  if (placed_ != nullptr) return placed_->read_copies(path, kMaxManifestFile);
+  Vector<Vector<std::uint8_t>> out;
+  if (auto bytes = read_file(*files_, path, kMaxManifestFile); bytes.ok()) out.push_back(std::move(bytes).value());
+  return out;
+}
+
 Status Store::check_is_store(Report& report) const {
   const auto manifests = files_->list(manifests_root());
   if (manifests.ok()) return {};

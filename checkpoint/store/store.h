@@ -25,6 +25,9 @@ class Store {
     return out;
   }
 
+  /// The copies of a checkpoint's manifest beside its parts, those that can be read.
+  Vector<Vector<std::uint8_t>> manifest_copies(std::string_view id) const;
+
   /// Null: all lies in the store's folder.
   const PlacedFiles* placed() const { return placed_.get(); }
 
@@ -48,6 +51,9 @@ class Store {
   Status make_folders(Report& report) const;
   /// Fails when the other store is this one, under another path or by a link: what were removed here would be gone there.
   Status check_apart(const Store& other, Report& report) const;
+  /// Fails where this object does not know where the store's parts lie by now, or another folder owns its nodes. For
+  /// whatever saves, removes or mends, with the lock held.
+  Status check_writable(Report& report) const;
   /// Fails unless the folder looks like a store.
   Status check_is_store(Report& report) const;
 

@@ -320,6 +320,7 @@ Result<Copied> copy_checkpoint(const Store& from, const Store& to, const Checkpo
   // Collections there wait for nobody, but not while somebody writes.
   const auto lock = to.files().lock(to.lock_path(), LockKind::shared, true);
   if (!lock.ok()) return fail_file(report, to.lock_path(), "lock it", lock.status());
+  QUERN_RETURN_IF_ERROR(to.check_writable(report));
   Copied out;
   Copy copy(from, to, control, report);
   QUERN_RETURN_IF_ERROR(copy.run(name, out));

@@ -21,13 +21,16 @@ constexpr std::uint64_t kMostBytes = 100'000'000'000'000'000ULL;
 void define_place(CLI::App& verb, RawArgs& raw) {
   CLI::App& work =
       *verb.add_subcommand("place", "choose the nodes, parts and parity that keep checkpoints for a stated time");
-  work.add_option("NODES", raw.files, "JSON file of the nodes")->required()->expected(1)->type_name("");
+  work.add_option("NODES", raw.files, "JSON file of the nodes")->expected(0, 1)->type_name("");
   add_value(work, "--size", raw.state_size, "SIZE", "bytes of a checkpoint, such as 40G");
   add_value(work, "--target", raw.target, "P", "chance that it can still be read at the end of the time [0.99999]");
   add_value(work, "--days", raw.days, "D", "the time in days [365.25]");
   add_value(work, "--scheduler", raw.scheduler, "NAME",
             "min-storage, least-used, balanced or saturation [min-storage]");
   add_value(work, "--store", raw.store, "DIR", "let this store put its parts and parity files on the chosen nodes");
+  work.add_flag(
+      "--adopt", raw.adopt,
+      "instead: make --store the owner of the nodes in its placement.json, after its folder was lost or moved");
   add_value(work, "--simulate", raw.simulate, "N",
             "instead: how many of N made-up items each scheduler, RS(4,2) and RS(10,4) would store");
   add_value(work, "--seed", raw.seed, "N", "of the made-up items [1]");
@@ -41,10 +44,21 @@ void define_place(CLI::App& verb, RawArgs& raw) {
       "Examples:\n"
       "  quern checkpoint place nodes.json --size 40G --target 0.999999 --days 90\n"
       "  quern checkpoint place nodes.json --size 64K --store run\n"
+      "  quern checkpoint place --adopt --store run\n"
       "  quern checkpoint place nodes.json --simulate 200 --seed 7\n");
 }
 
 void read_place(const RawArgs& raw, CheckpointArgs& out) {
+  out.adopt = raw.adopt;
+  if (out.adopt) {
+    if (out.store.empty()) fail(Exit::usage, "--adopt: say which store, with --store DIR");
+    if (!raw.files.empty() || !raw.simulate.empty() || !raw.state_size.empty() || !raw.scheduler.empty())
+      fail(Exit::usage,
+           "--adopt: goes by the placement.json of the store; leave out NODES, --size, --scheduler and "
+           "--simulate");
+    return;
+  }
+  if (raw.files.empty()) fail(Exit::usage, "checkpoint place: name the JSON file of the nodes");
   if (!raw.simulate.empty()) {
     out.simulated = parse_count(raw.simulate, "--simulate", kMostItems);
     if (out.simulated == 0) fail(Exit::usage, "--simulate 0: give a number of items, such as 1000");

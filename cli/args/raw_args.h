@@ -50,7 +50,7 @@ struct RawArgs {
   bool no_attributes = false, destaggered = false, no_history = false;
   std::string parameters, subgroup, forms;
   std::vector<std::string> folders;
-  bool bench_tier = false, once = false;
+  bool bench_tier = false, once = false, adopt = false;
   bool dry_run = false, damaged_epochs = false, full = false, replace = false;
   TrainingData training;  ///< of train autoencoder
   std::string what;       ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check

@@ -84,6 +84,7 @@ struct CheckpointArgs {
   double target = 0.99999;
   double days = 365.25;
   std::string scheduler = "min-storage";
+  bool adopt = false;           ///< the store becomes the owner of its nodes
   std::uint64_t simulated = 0;  ///< items of the made-up workload; 0: none
   bool target_given = false;    ///< then all of them have it
   std::uint64_t seed = 1;

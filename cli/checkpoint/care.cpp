@@ -322,6 +322,7 @@ Exit run_checkpoint_gc(const CheckpointArgs& args) {
   if (args.keep_best != 0) options.best = ck::KeepBest{args.keep_best, String(args.metric), args.largest_is_best};
   for (const std::uint64_t step : args.steps) options.remove.push_back(step);
   options.dry_run = args.dry_run;
+  note_absent_nodes(args, work);
   const auto done = work.check(ck::collect(work.store(), options, work.report()));
   work.print_notes();
   if (args.run.json) {

@@ -92,19 +92,38 @@ ck::Placement placement_of(const CheckpointArgs& args, const Vector<ck::Node>& n
   return out;
 }
 
-void place_store(const CheckpointArgs& args, ck::Placement placement) {
-  ck::Report report;
-  const ck::Store store = open_store(args.store);
-  Status status = store.make_folders(report);
-  if (status.ok()) status = ck::write_placement(ck::system_files(), store.root(), std::move(placement), report);
+void check_placed(const CheckpointArgs& args, const Status& status, const ck::Report& report) {
   if (status.ok()) return;
   if (report.problem.empty()) fail_status(status, Phase::encode, args.store);
   fail(exit_for(status, Phase::encode), text(report.problem));
 }
 
+void place_store(const CheckpointArgs& args, ck::Placement placement) {
+  ck::Report report;
+  const ck::Store store = open_store(args.store);
+  Status status = store.make_folders(report);
+  if (status.ok()) status = ck::write_placement(ck::system_files(), store.root(), std::move(placement), report);
+  check_placed(args, status, report);
+}
+
+Exit adopt(const CheckpointArgs& args) {
+  ck::Report report;
+  const ck::Store store = open_store(args.store);
+  if (store.placed() == nullptr)
+    fail(Exit::io,
+         fmt::format("{}/placement.json: is missing; each node's folder has a copy, in quern-*/placement.json",
+                     args.store));
+  Status status = store.make_folders(report);
+  if (status.ok()) status = ck::adopt_placement(ck::system_files(), store.root(), report);
+  check_placed(args, status, report);
+  if (args.run.json) print_json(Json{{"store", args.store}, {"adopted", true}});
+  return Exit::ok;
+}
+
 }  // namespace
 
 Exit run_checkpoint_place(const CheckpointArgs& args) {
+  if (args.adopt) return adopt(args);
   const Vector<ck::Node> nodes = read_nodes(args.inputs.front());
   if (args.simulated != 0) return simulate(args, nodes);
   const ck::Item item{args.item_bytes, args.target, args.days};

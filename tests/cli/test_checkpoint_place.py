@@ -117,8 +117,30 @@ class Place(CliTest):
         node = plan["nodes"][0]["folder"]
         inside = os.path.join(node, os.listdir(node)[0], "placement.json")
         shutil.copy(inside, self.store)
+        self.assertIn("--adopt", self.fails(1, "checkpoint", "repair", "--store", self.store, "-q"))
+        self.ok("checkpoint", "place", "--adopt", "--store", self.store)
         self.ok("checkpoint", "repair", "--store", self.store, "-q")
         self.assertEqual(self.load(1), state)
+
+    def test_copied_folder_only_reads(self):
+        path, _ = self.nodes(5)
+        self.place(path, "--size", "64K", "--target", "0.99", "--store", self.store)
+        state = self.save(1)
+        first = self.store
+        self.store = self.path("copy")
+        shutil.copytree(first, self.store)
+        self.assertEqual(self.load(1), state)
+        step2 = self.write("step2.safetensors", safetensors(2))
+        for words in (("save", step2, "--step", 2), ("gc", "--remove", 1), ("repair",)):
+            self.assertIn("--adopt", self.fails(1, "checkpoint", *words, "--store", self.store))
+        self.fails(1, "checkpoint", "place", path, "--size", "64K", "--target", "0.99", "--store", self.store)
+        self.assertTrue(self.place("--adopt", "--store", self.store)["adopted"])
+        self.save(3)
+        self.store = first
+        self.assertIn("--adopt", self.fails(1, "checkpoint", "gc", "--remove", 1, "--store", self.store))
+        self.assertEqual(self.load(1), state)
+        self.assertIn("--store", self.fails(1, "checkpoint", "place", "--adopt"))
+        self.assertIn("NODES", self.fails(1, "checkpoint", "place", path, "--adopt", "--store", self.store))
 
     def test_refusals(self):
         path, _ = self.nodes(4)

@@ -45,6 +45,17 @@ class PlacedStore : public ::testing::Test {
       if (path.find(folder + "/") == 0 && path.find(part) != std::string::npos) ++out;
     return out;
   }
+  /// All but the copy of the placement that a node has.
+  void lose_own_folder() {
+    std::string copy;
+    for (const std::string& path : disk_.all_files())
+      if (path.find("node4/") == 0 && path.find("/placement.json") != std::string::npos) copy = path;
+    const std::vector<std::uint8_t> bytes = disk_.bytes_of(copy);
+    lose(disk_, "store");
+    ASSERT_TRUE(disk_.make_folder("store").ok());
+    const auto file = disk_.create("store/placement.json");
+    ASSERT_TRUE(file.ok() && storage::write_fully(**file, 0, bytes).ok());
+  }
   /// Mends everything; the first problem, empty: all is whole.
   static std::string repair(SimulatedDisk& disk) {
     Report report;
@@ -135,17 +146,107 @@ TEST_F(PlacedStore, Repair_DamagedFile_MendedWhereItIs) {
 TEST_F(PlacedStore, Repair_OwnFolderLost_CopyOfPlacementBringsItBack) {
   ASSERT_TRUE(save(1).ok()) << report_.problem;
   ASSERT_TRUE(save(2).ok()) << report_.problem;
-  std::string copy;
-  for (const std::string& path : disk_.all_files())
-    if (path.find("node4/") == 0 && path.find("/placement.json") != std::string::npos) copy = path;
-  const std::vector<std::uint8_t> bytes = disk_.bytes_of(copy);
-  lose(disk_, "store");
+  lose_own_folder();
   lose_nodes(disk_, 1U << 2);
-  ASSERT_TRUE(disk_.make_folder("store").ok());
-  const auto file = disk_.create("store/placement.json");
-  ASSERT_TRUE(file.ok() && storage::write_fully(**file, 0, bytes).ok());
   ASSERT_EQ(repair(disk_), "");
   expect_whole(disk_, {1, 2}, "own folder lost");
+}
+
+TEST_F(PlacedStore, OwnFolderLost_PlacedAgainWithMoreParts_SmallCodeComesBack) {
+  const auto place_as = [&](std::uint32_t data, std::uint32_t parity) {
+    checkpoint::Placement placement;
+    placement.data = data;
+    placement.parity = parity;
+    for (std::size_t i = 0; i < 6; ++i) placement.nodes.push_back({node_folder(i).c_str(), node_folder(i).c_str()});
+    ASSERT_TRUE(checkpoint::write_placement(disk_, "store", placement, report_).ok()) << report_.problem;
+  };
+  place_as(1, 2);
+  ASSERT_TRUE(save(1).ok()) << report_.problem;
+  place_as(4, 2);
+  ASSERT_TRUE(save(2, {}, false).ok()) << report_.problem;
+  lose_own_folder();
+  // A save does not take what repair could bring back.
+  ASSERT_TRUE(open(disk_).make_folders(report_).ok());
+  SimulatedDisk other(disk_);
+  SaveOptions options;
+  options.step = 3;
+  ASSERT_TRUE(save_small(open(other), options, report_).ok()) << report_.problem;
+  for (SimulatedDisk* const disk : {&disk_, &other}) {
+    // One damaged copy hides no other.
+    for (const std::string& path : disk->all_files())
+      if (path.find("node0/") == 0 && path.ends_with("/manifest")) disk->bytes_of(path)[20] ^= 1;
+    ASSERT_EQ(repair(*disk), "");
+    expect_whole(*disk, {1, 2}, "own folder lost");
+  }
+}
+
+TEST_F(PlacedStore, Repair_LostPieceOnSpare_HasCopyOfManifestThere) {
+  ASSERT_TRUE(save(1).ok()) << report_.problem;
+  lose_nodes(disk_, 1U << 0);
+  ASSERT_EQ(repair(disk_), "");
+  EXPECT_EQ(count(disk_, "node5", "/manifest"), 1U);
+  EXPECT_EQ(count(disk_, "node5", "/part-0000"), 1U);
+}
+
+TEST_F(PlacedStore, Repair_SpareRefuses_NextPlace) {
+  ASSERT_TRUE(save(1).ok()) << report_.problem;
+  lose_nodes(disk_, 1U << 0);
+  disk_.on_open([](std::string_view path) {
+    const bool refuses = path.starts_with("node5/") && path.find("/tmp/") != std::string_view::npos;
+    return refuses ? Status(StatusCode::io_error, "read-only", EROFS) : Status();
+  });
+  ASSERT_EQ(repair(disk_), "");
+  EXPECT_EQ(count(disk_, "store", "/part-0000"), 1U);
+  expect_whole(disk_, {1}, "mended elsewhere");
+}
+
+TEST_F(PlacedStore, Save_NodesOfAnotherFolder_RefusedUntilAdopted) {
+  ASSERT_TRUE(save(1).ok()) << report_.problem;
+  for (const std::string& path : disk_.all_files())
+    if (path.ends_with("/owner")) disk_.bytes_of(path)[0] ^= 1;
+  EXPECT_FALSE(save(2).ok());
+  EXPECT_NE(report_.problem.find("place --adopt --store store"), String::npos) << report_.problem;
+  EXPECT_FALSE(checkpoint::collect(open(disk_), {}, report_).ok());
+  EXPECT_FALSE(checkpoint::names_to_repair(open(disk_), report_).ok());
+  expect_whole(disk_, {1}, "read all the same");
+  ASSERT_TRUE(checkpoint::adopt_placement(disk_, "store", report_).ok()) << report_.problem;
+  EXPECT_TRUE(save(2).ok()) << report_.problem;
+}
+
+TEST_F(PlacedStore, Save_OpenedBeforePlace_IsRefused) {
+  const Store before(disk_, "store");
+  SaveOptions options;
+  options.step = 1;
+  EXPECT_FALSE(save_small(before, options, report_).ok());
+  EXPECT_NE(report_.problem.find("open the store again"), String::npos) << report_.problem;
+  EXPECT_FALSE(checkpoint::collect(before, {}, report_).ok());
+}
+
+TEST_F(PlacedStore, PlaceAgain_GroupSavedInPart_IsRefused) {
+  checkpoint::Placement placement = *open(disk_).placed()->placement();
+  ASSERT_TRUE(disk_.make_folder("store/tmp/group").ok());
+  ASSERT_TRUE(disk_.create("store/tmp/group/sub-0000").ok());
+  EXPECT_FALSE(checkpoint::write_placement(disk_, "store", placement, report_).ok());
+  EXPECT_NE(report_.problem.find("store/tmp/group"), String::npos) << report_.problem;
+}
+
+TEST_F(PlacedStore, PlaceAgain_FormerNodeUnmounted_NotWrittenBelow) {
+  checkpoint::Placement placement = *open(disk_).placed()->placement();
+  placement.nodes.resize(5);
+  lose_nodes(disk_, 1U << 5);
+  ASSERT_TRUE(disk_.make_folder("node5").ok());
+  ASSERT_TRUE(checkpoint::write_placement(disk_, "store", placement, report_).ok()) << report_.problem;
+  EXPECT_TRUE(disk_.list("node5")->empty());
+}
+
+TEST_F(PlacedStore, Place_NodeInAnother_IsRefused) {
+  ASSERT_TRUE(disk_.make_folder("node0/inner").ok());
+  checkpoint::Placement placement;
+  placement.data = 1;
+  placement.parity = 1;
+  placement.nodes = {{"a", "node0/inner"}, {"b", "node0"}};
+  EXPECT_FALSE(checkpoint::write_placement(disk_, "store", placement, report_).ok());
+  EXPECT_NE(report_.problem.find("lies in"), String::npos) << report_.problem;
 }
 
 TEST_F(PlacedStore, Save_NodeAway_RefusedByNameAndNothingLeft) {
