@@ -142,11 +142,13 @@ bool repair_manifest(const Store& store, const CheckpointName& name, Finding& fi
       return false;
     }
     const Status status = replace_file(store, name, path, store.manifests_root(), copies.all[copies.used], report);
-    if (!status.ok()) add_problem(finding, report, status);
     finding.repaired = status.ok();
-    return status.ok();
+    if (!status.ok()) {
+      add_problem(finding, report, status);
+      return false;
+    }
   }
-  if (used->parity.data == 0) return true;
+  if ((used.ok() ? *used : *copies.manifest).parity.data == 0) return true;
   const auto bytes = read_file(store.files(), path, kMaxManifestFile);
   if (bytes.ok() && copies.are(*bytes)) return true;
   const Status status = bytes.ok() ? replace_file(store, name, copy, folder, *bytes, report) : bytes.status();

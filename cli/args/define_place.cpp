@@ -52,10 +52,10 @@ void read_place(const RawArgs& raw, CheckpointArgs& out) {
   out.adopt = raw.adopt;
   if (out.adopt) {
     if (out.store.empty()) fail(Exit::usage, "--adopt: say which store, with --store DIR");
-    if (!raw.files.empty() || !raw.simulate.empty() || !raw.state_size.empty() || !raw.scheduler.empty())
-      fail(Exit::usage,
-           "--adopt: goes by the placement.json of the store; leave out NODES, --size, --scheduler and "
-           "--simulate");
+    for (const std::string* const given :
+         {&raw.simulate, &raw.state_size, &raw.scheduler, &raw.target, &raw.days, &raw.seed})
+      if (!raw.files.empty() || !given->empty())
+        fail(Exit::usage, "--adopt: goes by the placement.json of the store; leave out NODES and all but --store");
     return;
   }
   if (raw.files.empty()) fail(Exit::usage, "checkpoint place: name the JSON file of the nodes");
