@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cerrno>
 
 #include "checkpoint/tiers/copy_checkpoint.h"
+#include "storage/forwarding_files.h"
 #include "storage/parity/erasure.h"
 #include "tests/faults/placed_nodes.h"
 #include "tests/faults/small_store.h"
@@ -14,6 +16,30 @@ namespace {
 using checkpoint::Report;
 using checkpoint::SaveOptions;
 using checkpoint::Store;
+
+/// A node that answers everything with an I/O error.
+class DeadNode final : public storage::ForwardingFiles {
+ public:
+  DeadNode(storage::FileSystem& files, std::string folder) : ForwardingFiles(files), prefix_(std::move(folder) + "/") {}
+  Result<std::unique_ptr<storage::File>> open(std::string_view path) override {
+    return is_dead(path) ? dead() : ForwardingFiles::open(path);
+  }
+  Status remove(std::string_view path) override { return is_dead(path) ? dead() : ForwardingFiles::remove(path); }
+  Status remove_folder(std::string_view path) override {
+    return is_dead(path) ? dead() : ForwardingFiles::remove_folder(path);
+  }
+  Status sync_folder(std::string_view path) override {
+    return is_dead(path) ? dead() : ForwardingFiles::sync_folder(path);
+  }
+  Result<Vector<String>> list(std::string_view path) override {
+    return is_dead(path) ? dead() : ForwardingFiles::list(path);
+  }
+
+ private:
+  static Status dead() { return {StatusCode::io_error, "the node is dead", EIO}; }
+  bool is_dead(std::string_view path) const { return path.starts_with(prefix_); }
+  std::string prefix_;
+};
 
 class PlacedStore : public ::testing::Test {
  protected:
@@ -247,6 +273,27 @@ TEST_F(PlacedStore, Place_NodeInAnother_IsRefused) {
   placement.nodes = {{"a", "node0/inner"}, {"b", "node0"}};
   EXPECT_FALSE(checkpoint::write_placement(disk_, "store", placement, report_).ok());
   EXPECT_NE(report_.problem.find("lies in"), String::npos) << report_.problem;
+}
+
+TEST_F(PlacedStore, SaveAndCollect_NodeDead_GoOn) {
+  ASSERT_TRUE(save(1, {}, false).ok()) << report_.problem;
+  for (const std::size_t node : {5, 0}) {
+    DeadNode files(disk_, node_folder(node));
+    const auto store = Store::open(files, "store", report_);
+    ASSERT_TRUE(store.ok()) << report_.problem;
+    SaveOptions options;
+    options.step = 2;
+    EXPECT_EQ(save_small(*store, options, report_).ok(), node == 5) << report_.problem;
+    if (node == 5) continue;
+    checkpoint::CollectOptions collect;
+    collect.remove = {2};
+    ASSERT_TRUE(checkpoint::collect(*store, collect, report_).ok()) << report_.problem;
+    EXPECT_EQ(count(disk_, "node1", "/data/"), 2U);
+    EXPECT_EQ(count(disk_, "node0", "/data/"), 4U);
+  }
+  ASSERT_TRUE(checkpoint::collect(open(disk_), {}, report_).ok()) << report_.problem;
+  EXPECT_EQ(count(disk_, "node0", "/data/"), 2U);
+  expect_whole(disk_, {1}, "collected");
 }
 
 TEST_F(PlacedStore, Save_NodeAway_RefusedByNameAndNothingLeft) {
