@@ -90,6 +90,8 @@ std::optional<Comparison> parse_comparison(std::string_view text) {
 
 /// Reads "off", or slices of parts along the leading axis that add up to it, as in 1,1,3. False for anything else.
 bool parse_parts(std::string_view text, const Shape& shape, ParsedSettings& parsed) {
+  // What comes later holds.
+  parsed.slices.clear();
   parsed.may_cut = text == "auto";
   if (text == "auto" || text == "off") return true;
   std::uint64_t left = shape.rank() < 2 ? 0 : shape[0];
@@ -428,8 +430,8 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
   }
 
  private:
-  static std::unique_ptr<ChunkEncoder> parted(const PlanRequest& request, const ParsedSettings& parsed,
-                                              ChosenParts chosen) {
+  static Result<std::unique_ptr<ChunkEncoder>> parted(const PlanRequest& request, const ParsedSettings& parsed,
+                                                      ChosenParts chosen) {
     for (PartEncoding& part : chosen.parts) {
       if (part.spec.prequantized || parsed.tightening_or(part.spec.tightening) == part.spec.tightening) continue;
       part.spec.tightening = parsed.tightening;

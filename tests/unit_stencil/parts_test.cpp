@@ -181,20 +181,55 @@ TEST(Stencil_Parts, EveryLayoutTypeAndMaskKeepsTheBound) {
   }
 }
 
+/// The plan of an array of f32 of which the sample holds so many elements.
+Result<std::unique_ptr<ChunkEncoder>> plan_of(const Shape& shape, std::uint64_t sampled, const Settings& settings) {
+  // No more than what the sample holds: a look beyond it is seen by the sanitizer.
+  const Bytes data = as_bytes<float>(waves(shape_of({sampled}), 4));
+  const PlainSample sample(data.data(), DType::f32, sampled);
+  SerialRunner serial;
+  PlanRequest request;
+  request.shape = shape;
+  request.bound = {BoundKind::abs, 0.1};
+  request.sample = &sample;
+  request.runner = &serial;
+  request.settings = settings;
+  return stencil_codec().plan(request);
+}
+
 TEST(Stencil_Parts, SettingsThatDoNotAddUpAreRefused) {
   const Shape shape = shape_of({7, 12, 40});
-  const Bytes data = as_bytes<float>(waves(shape, 4));
-  const PlainSample sample(data.data(), DType::f32, shape.elems());
-  SerialRunner serial;
-  for (const char* parts : {"", "7,", ",7", "3,3", "3,5", "0,7", "7 ", "-1,8", "on", "99999999999999999999"}) {
-    PlanRequest request;
-    request.shape = shape;
-    request.bound = {BoundKind::abs, 0.1};
-    request.sample = &sample;
-    request.runner = &serial;
-    request.settings = {{"parts", parts}};
-    EXPECT_EQ(stencil_codec().plan(request).status().code(), StatusCode::invalid_argument) << parts;
-  }
+  for (const char* parts : {"", "7,", ",7", "3,3", "3,5", "0,7", "7 ", "-1,8", "on", "99999999999999999999"})
+    EXPECT_EQ(plan_of(shape, shape.elems(), {{"parts", parts}}).status().code(), StatusCode::invalid_argument) << parts;
+}
+
+TEST(Stencil_Parts, TheLastOfSeveralSettingsHolds) {
+  const Shape shape = shape_of({3, 12, 40});
+  const auto twice = plan_of(shape, shape.elems(), {{"parts", "1,2"}, {"parts", "2,1"}});
+  ASSERT_TRUE(twice.ok()) << twice.status().text();
+  const auto read = read_partition((*twice)->plan().params, shape);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  ASSERT_EQ(read->parts.size(), 2u);
+  EXPECT_EQ(read->parts[0].slices, 2u);
+  const auto off = plan_of(shape, shape.elems(), {{"parts", "1,2"}, {"parts", "off"}});
+  ASSERT_TRUE(off.ok()) << off.status().text();
+  EXPECT_FALSE(names_parts((*off)->plan().params));
+}
+
+TEST(Stencil_Parts, AxesThatDoNotFitAPartOfOneSliceAreRefused) {
+  const auto code_of = [](const Shape& shape, const char* layout, const char* parts) {
+    return plan_of(shape, shape.elems(), {{"layout", layout}, {"parts", parts}}).status().code();
+  };
+  EXPECT_EQ(code_of(shape_of({4, 512}), "levels:3d:1,2", "1,3"), StatusCode::invalid_argument);
+  EXPECT_EQ(code_of(shape_of({4, 16, 32}), "raster:3d:3,3", "3,1"), StatusCode::invalid_argument);
+  EXPECT_EQ(code_of(shape_of({4, 512}), "levels:3d:1,2", "2,2"), StatusCode::ok);
+  EXPECT_EQ(code_of(shape_of({4, 16, 32}), "raster:3d:1,2", "3,1"), StatusCode::ok);
+}
+
+TEST(Stencil_Parts, ArraysThatThePlanDoesNotSeeAllOfAreRefused) {
+  const Shape shape = shape_of({6, 12, 40});
+  for (const std::uint64_t sampled : Slices{480, 1000, 2879})
+    EXPECT_EQ(plan_of(shape, sampled, {{"parts", "1,5"}}).status().code(), StatusCode::invalid_argument) << sampled;
+  EXPECT_TRUE(plan_of(shape, 1000, {}).ok());
 }
 
 TEST(Stencil_Parts, ChangedChunksAreRefusedOrDecodeWithinTheirBox) {

@@ -21,16 +21,13 @@ constexpr std::size_t kSizeBytes = sizeof(std::uint32_t);
 
 class PartedEncoder : public ChunkEncoder, public PartedChunkEncoder {
  public:
-  PartedEncoder(const Shape& array, std::uint64_t chunk_slices, Vector<PartEncoding> parts,
-                const std::optional<ReferenceId>& reference)
-      : parts_(std::move(parts)), beside_(reference.has_value()) {
-    Partition partition{chunk_slices, {}, reference};
-    for (const PartEncoding& part : parts_) partition.parts.push_back(part.part);
-    plan_.grid = partition_grid(array, chunk_slices);
-    plan_.params = write_partition(partition);
+  PartedEncoder(const Shape& array, const Partition& partition, Vector<std::uint8_t> params, Vector<PartEncoding> parts)
+      : parts_(std::move(parts)), beside_(partition.reference.has_value()) {
+    plan_.grid = partition_grid(array, partition.chunk_slices);
+    plan_.params = std::move(params);
     places_ = place_parts(array, partition.parts);
     for (std::size_t i = 0; i < places_.size(); ++i)
-      if (places_[i].begin % chunk_slices == 0) firsts_.push_back(i);
+      if (places_[i].begin % partition.chunk_slices == 0) firsts_.push_back(i);
     measure();
   }
 
@@ -163,11 +160,20 @@ class BesidePartedEncoder final : public PartedEncoder, public ReferenceChunkEnc
 
 }  // namespace
 
-std::unique_ptr<ChunkEncoder> make_parted_encoder(const Shape& array, std::uint64_t chunk_slices,
-                                                  Vector<PartEncoding> parts,
-                                                  const std::optional<ReferenceId>& reference) {
-  if (reference) return std::make_unique<BesidePartedEncoder>(array, chunk_slices, std::move(parts), reference);
-  return std::make_unique<PartedEncoder>(array, chunk_slices, std::move(parts), reference);
+Result<std::unique_ptr<ChunkEncoder>> make_parted_encoder(const Shape& array, std::uint64_t chunk_slices,
+                                                          Vector<PartEncoding> parts,
+                                                          const std::optional<ReferenceId>& reference) {
+  Partition partition{chunk_slices, {}, reference};
+  for (const PartEncoding& part : parts) partition.parts.push_back(part.part);
+  Vector<std::uint8_t> params = write_partition(partition);
+  if (!read_partition(params, array).ok())
+    return Status(StatusCode::internal, "stencil: the plan has parts that no reader takes");
+  std::unique_ptr<ChunkEncoder> encoder;
+  if (reference)
+    encoder = std::make_unique<BesidePartedEncoder>(array, partition, std::move(params), std::move(parts));
+  else
+    encoder = std::make_unique<PartedEncoder>(array, partition, std::move(params), std::move(parts));
+  return encoder;
 }
 
 }  // namespace quern::codec::stencil

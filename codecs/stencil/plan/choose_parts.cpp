@@ -185,6 +185,26 @@ std::uint64_t chunk_slices_of(const Vector<CodedPart>& parts) {
   return fewest_chunk_slices(slices);
 }
 
+/// Whether parts that were asked for can be planned.
+Status check_parts(const PlanRequest& request, const LayoutChoice& choice, std::span<const std::uint64_t> slices) {
+  if (request.sample->elems() < request.shape.elems())
+    return Status(StatusCode::invalid_argument,
+                  "stencil: parts can be asked for in arrays of at most 64 MiB; leave the setting out, or give "
+                  "parts=off, or compress the runs of slices as arrays of their own");
+  std::uint64_t left = request.shape[0];
+  for (const std::uint64_t n : slices) {
+    if (n == 0 || n > left)
+      return Status(StatusCode::invalid_argument, "stencil: slices of parts must add up to the leading axis");
+    left -= n;
+    if (choice.axes && choice.axes->second > part_shape(request.shape, n).rank())
+      return Status(StatusCode::invalid_argument,
+                    "stencil: the axes of layout do not fit a part of one slice, which has an axis less than the "
+                    "array; give smaller numbers of axes, or parts of two slices or more");
+  }
+  if (left > 0) return Status(StatusCode::invalid_argument, "stencil: slices of parts must add up to the leading axis");
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
@@ -204,6 +224,7 @@ Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, cons
 
 Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
                                const kernels::StencilKernels& kernels, std::span<const std::uint64_t> slices) {
+  QUERN_RETURN_IF_ERROR(check_parts(request, choice, slices));
   Chooser chooser(request, choice, kernels);
   Vector<CodedPart> parts;
   std::uint64_t begin = 0;

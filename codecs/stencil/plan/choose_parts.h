@@ -25,7 +25,8 @@ struct ChosenParts {
 Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
                                                 const kernels::StencilKernels& kernels, ChosenLayout& whole);
 
-/// Parts of so many slices each, whatever they take.
+/// Parts of so many slices each, whatever they take. `invalid_argument` where slices do not add up to the leading axis,
+/// where axes of the choice do not fit a part, and where the sample does not hold all of the array.
 Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
                                const kernels::StencilKernels& kernels, std::span<const std::uint64_t> slices);
 
