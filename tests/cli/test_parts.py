@@ -52,6 +52,9 @@ class Parts(harness.CliTest):
         one = read_bytes(self.make(unlike()))
         self.assertEqual(one, read_bytes(self.make(unlike(), "-T", "3")))
         self.assertEqual(one, read_bytes(self.make(unlike(), "--memory", "64M")))
+        piped = self.ok("compress", "-q", "--abs", BOUND, "--codec", "stencil", "-t", "f32", "-s", "%dx%dx%d" % SHAPE,
+                        "-", "-o", "-", stdin=read_bytes(self.raw)).stdout
+        self.assertEqual(one, piped)
 
     def test_regions_and_previews(self):
         path = self.make(unlike(), "--set", "parts=1,2,1")
@@ -111,6 +114,15 @@ class Parts(harness.CliTest):
         self.assert_within(read_array(self.path("all.f32"), "f"), [v for s in steps for v in s], BOUND)
         one = self.ok("decompress", "-q", "--step", "3", "--region", "2,:,5", path, "-o", "-").stdout
         self.assertEqual(len(one), 4 * SHAPE[1])
+
+    def test_targets_of_named_parts_are_searched_on_a_sample(self):
+        """Of an array with more slices than the sample has."""
+        raw = self.write("t.u8", bytes(range(0, 250, 5)) * 42000)
+        path = self.path("t.qn")
+        self.ok("compress", "-q", "--psnr", 40, "--effort", "1", "--codec", "stencil", "-t", "u8", "-s", "2100x10x100",
+                "--set", "parts=700,1400", raw, "-o", path)
+        self.assertEqual([part["slices"] for part in self.info(path)["parts"]], [700, 1400])
+        self.ok("verify", raw, path)
 
     def test_parts_that_do_not_add_up_are_refused(self):
         self.write("a.f32", unlike().tobytes())

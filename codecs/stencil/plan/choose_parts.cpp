@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kChunkHead = 6;
 constexpr std::uint64_t kInnerHead = 4;
 constexpr std::uint64_t kPartHead = 6;
+constexpr std::uint64_t kMostChunkElems = UINT64_C(1) << 22;  // of the stream, where parts are chosen
 
 /// What is seen of a run of slices.
 class PartSample final : public PlanSample {
@@ -68,15 +69,15 @@ class Chooser {
       : request_(request), choice_(choice), kernels_(kernels) {
     // Parts of a large array are planned as that is: not every layout encodes all of it.
     choice_.brief = true;
-    if (!choice_.comparison && request.shape.elems() > most_encoded_whole(request))
+    const std::uint64_t most = most_encoded_whole(request);
+    if (!choice_.comparison && most > 0 && !wants_psnr(request) && request.shape.elems() > most)
       choice_.comparison = Comparison::blocks;
   }
 
-  Result<CodedPart> plan(std::uint64_t begin, std::uint64_t slices, bool measured) {
+  Result<CodedPart> plan(std::uint64_t begin, std::uint64_t slices) {
     // What is kept of the whole and of other parts is not there for this one.
     const PartRequest part(request_, begin, slices, request_.memory_limit - std::min(held_, request_.memory_limit));
     QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(part.get(), choice_, kernels_));
-    if (measured && chosen.bytes == 0) QUERN_RETURN_IF_ERROR(measure(part.get(), chosen));
     if (chosen.encoded && !hold(chosen.encoded->bytes())) chosen.encoded.reset();
     const std::uint64_t heads = kInnerHead * chunks_of(part.get().shape, chosen.way.layout) + kPartHead;
     return CodedPart{slices, chosen.bytes + heads,
@@ -86,8 +87,7 @@ class Chooser {
   }
 
   /// What the array takes as a whole.
-  Result<std::uint64_t> whole_bytes(ChosenLayout& whole) {
-    if (whole.bytes == 0) QUERN_RETURN_IF_ERROR(measure(request_, whole));
+  std::uint64_t whole_bytes(const ChosenLayout& whole) {
     if (whole.encoded) held_ = whole.encoded->bytes();
     return whole.bytes + kChunkHead * chunks_of(request_.shape, whole.way.layout);
   }
@@ -103,7 +103,7 @@ class Chooser {
       const std::uint64_t group_begin = begin;
       do {
         const std::uint64_t end = i < cuts.size() ? cuts[i].slice : request_.shape[0];
-        QUERN_ASSIGN_OR_RETURN(CodedPart part, plan(begin, end - begin, true));
+        QUERN_ASSIGN_OR_RETURN(CodedPart part, plan(begin, end - begin));
         group.push_back(std::move(part));
         begin = end;
         ++i;
@@ -116,6 +116,13 @@ class Chooser {
       if (bytes >= most) return Vector<CodedPart>();
     }
     return parts;
+  }
+
+  /// From here on nothing is kept: parts have all of the memory.
+  void keep_nothing() {
+    keeps_ = false;
+    held_ = 0;
+    parts_held_ = 0;
   }
 
   ChosenParts result(Vector<CodedPart> parts) const {
@@ -132,14 +139,10 @@ class Chooser {
  private:
   /// Whether chunks of so many bytes are kept: those of all parts together as far as those of one array are.
   bool hold(std::uint64_t bytes) {
-    if (!may_keep(request_, parts_held_ + bytes)) return false;
+    if (!keeps_ || !may_keep(request_, parts_held_ + bytes)) return false;
     parts_held_ += bytes;
     held_ += bytes;
     return true;
-  }
-  Status measure(const PlanRequest& request, ChosenLayout& chosen) const {
-    QUERN_ASSIGN_OR_RETURN(chosen, encode_layout(request, chosen.way, choice_.parts, kernels_));
-    return {};
   }
   /// Joins neighbours where they are smaller as one part, from the first on, while all that is
   /// encoded for it is no more than the slices from `begin` to `end`, which they are.
@@ -149,7 +152,7 @@ class Chooser {
       const std::uint64_t slices = parts[i].slices + parts[i + 1].slices;
       if (slices > left) return {};
       left -= slices;
-      QUERN_ASSIGN_OR_RETURN(CodedPart joined, plan(begin, slices, true));
+      QUERN_ASSIGN_OR_RETURN(CodedPart joined, plan(begin, slices));
       if (joined.bytes <= parts[i].bytes + parts[i + 1].bytes) {
         parts[i] = std::move(joined);
         parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -169,6 +172,7 @@ class Chooser {
   const PlanRequest& request_;
   LayoutChoice choice_;
   const kernels::StencilKernels& kernels_;
+  bool keeps_ = true;
   std::uint64_t held_ = 0;        ///< bytes of what is kept
   std::uint64_t parts_held_ = 0;  ///< of them of parts, joined ones counted again
 };
@@ -183,6 +187,14 @@ std::uint64_t chunk_slices_of(const Vector<CodedPart>& parts) {
   Vector<std::uint64_t> slices;
   for (const CodedPart& part : parts) slices.push_back(part.slices);
   return fewest_chunk_slices(slices);
+}
+
+/// Whether chunks of the stream are larger than those of the array as a whole, and than what is still decoded quickly
+/// where a region or a damaged byte concerns one.
+bool makes_large_chunks(const PlanRequest& request, std::uint64_t chunk_slices, const ChosenLayout& whole) {
+  const std::uint64_t elems = chunk_slices * (request.shape.elems() / request.shape[0]);
+  const auto own = make_grid(request.shape, whole.way.layout).chunk;
+  return elems > kMostChunkElems && elems > own[0] * own[1] * own[2];
 }
 
 /// Whether parts that were asked for can be planned.
@@ -209,17 +221,29 @@ Status check_parts(const PlanRequest& request, const LayoutChoice& choice, std::
 
 Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
                                                 const kernels::StencilKernels& kernels, ChosenLayout& whole) {
-  const bool measures = comparison_of(request, choice) != Comparison::boxes;
-  if (!measures || choice.axes || request.max_chunks != UINT64_MAX) return std::optional<ChosenParts>();
+  // Where the whole was encoded there is memory for parts, too: whether an array is cut does not hang on the limit.
+  const bool measured = comparison_of(request, choice) == Comparison::whole;
+  if (!measured || choice.axes || request.max_chunks != UINT64_MAX) return std::optional<ChosenParts>();
   QUERN_ASSIGN_OR_RETURN(const Vector<Cut> cuts, propose_cuts(request));
   if (cuts.empty()) return std::optional<ChosenParts>();
   Chooser chooser(request, choice, kernels);
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t most, chooser.whole_bytes(whole));
-  QUERN_ASSIGN_OR_RETURN(Vector<CodedPart> parts, chooser.plan_all(cuts, most));
-  if (parts.empty()) return std::optional<ChosenParts>();
-  if (parts.size() < 2 || bytes_of(parts, chunk_slices_of(parts), request.shape[0]) >= most)
+  const std::uint64_t most = chooser.whole_bytes(whole);
+  auto parts = chooser.plan_all(cuts, most);
+  if (parts.status().code() == StatusCode::memory_limit) {
+    whole.encoded.reset();
+    chooser.keep_nothing();
+    parts = chooser.plan_all(cuts, most);
+  }
+  if (parts.status().code() == StatusCode::memory_limit)
+    return Status(StatusCode::memory_limit,
+                  "encoding slices in parts needs {0} bytes at least, the limit is {1}; --set parts=off needs less",
+                  parts.status().first(), static_cast<std::int64_t>(request.memory_limit));
+  if (!parts.ok()) return parts.status();
+  if (parts->size() < 2) return std::optional<ChosenParts>();
+  const std::uint64_t chunk_slices = chunk_slices_of(*parts);
+  if (bytes_of(*parts, chunk_slices, request.shape[0]) >= most || makes_large_chunks(request, chunk_slices, whole))
     return std::optional<ChosenParts>();
-  return std::optional<ChosenParts>(chooser.result(std::move(parts)));
+  return std::optional<ChosenParts>(chooser.result(std::move(*parts)));
 }
 
 Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& choice,
@@ -229,7 +253,7 @@ Result<ChosenParts> take_parts(const PlanRequest& request, const LayoutChoice& c
   Vector<CodedPart> parts;
   std::uint64_t begin = 0;
   for (const std::uint64_t n : slices) {
-    QUERN_ASSIGN_OR_RETURN(CodedPart part, chooser.plan(begin, n, false));
+    QUERN_ASSIGN_OR_RETURN(CodedPart part, chooser.plan(begin, n));
     parts.push_back(std::move(part));
     begin += n;
   }

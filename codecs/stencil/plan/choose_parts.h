@@ -21,7 +21,9 @@ struct ChosenParts {
 
 /// The parts that take fewer bytes than the array as a whole, `whole` being how that would be encoded; nothing where
 /// none do. Each part is planned as an array by itself and encoded; neighbours whose cut is not sure are joined
-/// again where that is smaller. Sets what `whole` lacks of its own encoding. May throw std::bad_alloc.
+/// again where that is smaller. Nothing, too, where not all of the array was encoded for `whole`, and where chunks of the
+/// stream would have more than 2^22 values and more than those of the whole. Where memory is short, `whole` loses its
+/// chunks. `memory_limit` where that is not enough. May throw std::bad_alloc.
 Result<std::optional<ChosenParts>> choose_parts(const PlanRequest& request, const LayoutChoice& choice,
                                                 const kernels::StencilKernels& kernels, ChosenLayout& whole);
 

@@ -65,11 +65,12 @@ SliceBits slice_bits(const ConstBox3& box, double inverse) {
     std::uint64_t within = 0;
     std::uint64_t across = 0;
     std::uint64_t apart = 0;
+    const Bits* const slice = data + i * box.strides[0];
+    const Bits* const following = i + 1 < box.extents[0] ? slice + box.strides[0] : slice;
     for (std::uint64_t j = 0; j < box.extents[1]; ++j) {
-      const Bits* const row = data + i * box.strides[0] + j * box.strides[1];
-      const Bits* const next = i + 1 < box.extents[0] ? row + box.strides[0] : row;
-      const Bits* const other =
-          next + ((j + (box.extents[1] + 1) / 2) % box.extents[1]) * box.strides[1] - j * box.strides[1];
+      const Bits* const row = slice + j * box.strides[1];
+      const Bits* const next = following + j * box.strides[1];
+      const Bits* const other = following + ((j + (box.extents[1] + 1) / 2) % box.extents[1]) * box.strides[1];
       for (std::uint64_t x = 1; x < box.extents[2]; ++x) {
         const double value = Element::value(row[x]);
         within += difference_bits(value, Element::value(row[x - 1]), inverse);

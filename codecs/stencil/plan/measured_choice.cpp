@@ -186,16 +186,6 @@ ChosenLayout keep_best(const PlanRequest& request, Encoding& best, TrialArray ar
 
 bool may_keep(const PlanRequest& request, std::uint64_t bytes) { return bytes <= request.memory_limit / kKeptShare; }
 
-Result<ChosenLayout> encode_layout(const PlanRequest& request, const Way& way, FittedParts parts,
-                                   const kernels::StencilKernels& kernels) {
-  QUERN_ASSIGN_OR_RETURN(TrialArray array, copy_array(request));
-  BufferPool scratch;
-  const Stage stage{request, kernels, array, parts, scratch};
-  Contest contest(stage, array, request.memory_limit - copy_bytes(request));
-  QUERN_RETURN_IF_ERROR(contest.run({way}));
-  return keep_best(request, contest.best(), std::move(array));
-}
-
 Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates, bool brief) {
   const PlanRequest& request = stage.request;
   QUERN_ASSIGN_OR_RETURN(TrialArray array, copy_array(request));

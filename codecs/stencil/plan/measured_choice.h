@@ -19,10 +19,6 @@ Comparison comparison_of(const PlanRequest& request, const LayoutChoice& choice)
 /// std::bad_alloc.
 Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>& candidates, bool brief);
 
-/// Encodes all chunks of the array under one layout. May throw std::bad_alloc.
-Result<ChosenLayout> encode_layout(const PlanRequest& request, const Way& way, FittedParts parts,
-                                   const kernels::StencilKernels& kernels);
-
 /// Whether so many bytes of chunks, and what they were made of, are kept until they are wanted.
 bool may_keep(const PlanRequest& request, std::uint64_t bytes);
 

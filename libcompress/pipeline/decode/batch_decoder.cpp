@@ -1,6 +1,8 @@
 // The stages of a batch on its way back.
 #include "libcompress/pipeline/decode/batch_decoder.h"
 
+#include <algorithm>
+
 #include "libcompress/core/run_tasks.h"
 #include "libcompress/pipeline/boxes.h"
 #include "libcompress/pipeline/pass_progress.h"
@@ -58,7 +60,9 @@ std::uint64_t BatchDecoder::bytes_per_segment() const {
   return sizeof(SegmentJob) + max_segment_bytes(layout_, 0) + mask_limit_ + 9 * points;
 }
 
-std::uint64_t BatchDecoder::scratch_bytes() const { return runner_.width() * scratch_bytes_of(codec_, target_); }
+std::uint64_t BatchDecoder::scratch_bytes() const {
+  return std::min<std::uint64_t>(runner_.width(), layout_.chunks()) * scratch_bytes_of(codec_, target_);
+}
 
 MutableBox3 BatchDecoder::chunk_out(const SegmentJob& job, std::size_t k) const {
   const GridBox segment = target_.layout.segment_box(job.segment);

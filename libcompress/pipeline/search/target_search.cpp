@@ -43,6 +43,14 @@ double coarse(double value) {
   return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & ~((UINT64_C(1) << 40) - 1));
 }
 
+/// Options for a sample of an array, whose axes are shorter: slices that a setting names are not there.
+CompressOptions options_for_sample(const CompressOptions& options) {
+  CompressOptions for_sample = options;
+  for (auto& [key, value] : for_sample.settings)
+    if (key == "parts" && value != "auto") value = "off";
+  return for_sample;
+}
+
 class TargetSearch {
  public:
   TargetSearch(Trials& trials, const std::optional<ExactRange>& range)
@@ -326,7 +334,8 @@ class TargetSearch {
     execution.memory_limit = trials_.memory_left() - bytes;
     trials_.passes().begin_pass(kSamplePass);
     execution.progress = trials_.passes().callback();
-    Trials on_sample(sample.view, trials_.options(), trials_.registry(), execution, trials_.runner());
+    const CompressOptions options = options_for_sample(trials_.options());
+    Trials on_sample(sample.view, options, trials_.registry(), execution, trials_.runner());
     Vector<std::pair<Trial, Alternative>> found;
     std::size_t best = 0;
     Trial limit;  // what comes near the best
