@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 
+#include "kernels/common/xxh3.h"
 #include "libcompress/format/frame/header_bytes.h"
 #include "libcompress/format/grid/header.h"
 #include "libcompress/format/records/limits.h"
@@ -118,6 +119,25 @@ TEST(RecordHeader_KindBit, IsOneThatMustBeUnderstood) {
   ByteReader in(*bytes);
   in.skip(kHeaderPrefixBytes + 2);
   EXPECT_EQ(in.varint() & ~kLevelTables, kRecords);
+}
+
+TEST(RecordHeader_FeatureBits, OfArraysAreRefusedThoughTheChecksumHolds) {
+  RecordHeader header = example();
+  const auto written = serialize_record_header(header);
+  ASSERT_TRUE(written.ok());
+  const auto code_with = [&](std::uint64_t bits) {
+    Vector<std::uint8_t> bytes = *written;
+    bytes[kHeaderPrefixBytes + 2] = static_cast<std::uint8_t>(kRecords | bits);
+    const std::size_t body = bytes.size() - kHeaderChecksumBytes;
+    const std::uint64_t checksum = kernels::xxh3_64(bytes.data(), body);
+    for (std::size_t i = 0; i < kHeaderChecksumBytes; ++i)
+      bytes[body + i] = static_cast<std::uint8_t>(checksum >> (8 * i));
+    return parse_record_header(bytes).status().code();
+  };
+  EXPECT_EQ(code_with(0), StatusCode::ok);
+  for (const std::uint64_t bit : {kLevelTables, kMaskViews, kMaskLevels, kReferences, kParts})
+    EXPECT_EQ(code_with(bit), code_with(4)) << bit;  // 4 is nobody's
+  EXPECT_NE(code_with(4), StatusCode::ok);
 }
 
 TEST(RecordHeader_ImpossibleFields, AreCorruptThoughTheChecksumHolds) {
