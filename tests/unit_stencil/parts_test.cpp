@@ -156,6 +156,33 @@ TEST(Stencil_Parts, UnlikeRunsTakeNoMoreThanApart) {
   }
 }
 
+TEST(Stencil_Parts, NoMemoryLimitThatIsEnoughForTheWholeChangesThem) {
+  const Shape shape = shape_of({20, 40, 60});
+  const Bytes data = as_bytes<float>(stack(shape, 10, {1, 0.05}));
+  const PlainSample sample(data.data(), DType::f32, shape.elems());
+  SerialRunner serial;
+  PlanRequest request;
+  request.shape = shape;
+  request.bound = {BoundKind::abs, 1e-3};
+  request.sample = &sample;
+  request.runner = &serial;
+  const auto free = stencil_codec().plan(request);
+  ASSERT_TRUE(free.ok());
+  ASSERT_TRUE(names_parts((*free)->plan().params));
+  unsigned enough = 0;
+  for (std::uint64_t limit = UINT64_C(1) << 16; enough < 3; limit += limit / 8) {
+    ASSERT_LT(limit, UINT64_C(1) << 32);
+    request.memory_limit = limit;
+    request.settings = {{"parts", "off"}};
+    if (!stencil_codec().plan(request).ok()) continue;
+    ++enough;
+    request.settings = {};
+    const auto plan = stencil_codec().plan(request);
+    ASSERT_TRUE(plan.ok()) << limit << plan.status().text();
+    EXPECT_EQ((*plan)->plan().params, (*free)->plan().params) << limit;
+  }
+}
+
 TEST(Stencil_Parts, EveryLayoutTypeAndMaskKeepsTheBound) {
   for (const char* layout : {"raster", "levels", "planes", "wavelet", "auto"}) {
     for (const char* parts : {"1,2,2,2", "3,3,1", "7", "1,1,1,1,1,1,1"}) {
