@@ -70,7 +70,7 @@ TEST(Peer, Letter_IsForFloatsAlone) {
 TEST(Peer, WrongTemplates_AreRefusedWithWhatIsMissing) {
   expect_refused("sz4", "name=NAME: COMPRESS ;; DECOMPRESS");
   expect_refused("name=: x", "a name has");
-  expect_refused("name=A b: x", "a name has");
+  expect_refused("name=A b: x", "behind the name only");
   expect_refused("name=x: cp {input} {stream} {bound}", "{output} is missing");
   expect_refused("name=x: cp {input} {stream} {bound} ;; cp {output}", "{stream} is missing");
   expect_refused("name=x: cp {input} {stream} ;; cp {stream} {output}", "{bound} is missing");
