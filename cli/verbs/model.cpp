@@ -147,8 +147,10 @@ Exit run_model(const ModelArgs& args) {
       fail(Exit::usage, args.file + ": is a stream; name the folder that its model goes to with --model-store DIR");
     return take_out_models(args);
   }
-  if (!args.models.stores.empty())
+  if (!args.models.stores.empty()) {
+    static_cast<void>(Mapping::of_file(args.file));
     fail(Exit::usage, args.file + ": is no stream; leave --model-store out to strip a model file");
+  }
   Mapping file;
   std::span<const std::uint8_t> bytes = surrogate::builtin_model();
   if (!args.file.empty()) {
