@@ -118,7 +118,7 @@ struct NearGrid {
   [[gnu::always_inline]] constexpr bool is_beyond(std::int64_t difference) const {
     return static_cast<std::uint64_t>(difference + cells.reach) > 2 * static_cast<std::uint64_t>(cells.reach);
   }
-  constexpr void search(std::uint32_t bucket, const GridPoint& point, NearestPoint& best) const {
+  [[gnu::always_inline]] constexpr void search(std::uint32_t bucket, const GridPoint& point, NearestPoint& best) const {
     const std::uint32_t end = ends[bucket];
     for (std::uint32_t i = begins[bucket]; i < end; ++i) {
       const GridEntry& entry = entries[i];

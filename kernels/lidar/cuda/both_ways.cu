@@ -32,8 +32,11 @@ __global__ void __launch_bounds__(kRunThreads) put_grid_points(const __grid_cons
     put_points<X>(room, static_cast<std::uint32_t>(i));
 }
 
+/// Blocks of a multiprocessor that leave a search the registers it needs: with fewer registers it spills.
+constexpr unsigned kSearchBlocks = 4;
+
 template <class X>
-__global__ void __launch_bounds__(kRunThreads)
+__global__ void __launch_bounds__(kRunThreads, kSearchBlocks)
     find_nearest_points(const __grid_constant__ NearGrid grid, const __grid_constant__ CudaCloud cloud,
                         std::uint32_t* nearest, NearestCounts* counts) {
   NearestFinder<X> finder;
