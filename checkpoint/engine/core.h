@@ -146,6 +146,7 @@ class Engine::Core {
   const int process_;
 
   mutable std::mutex mutex_;
+  std::mutex choosing_;  ///< held while choosing what leaves the first store; before mutex_
   std::condition_variable changed_;
   std::deque<std::unique_ptr<ActiveSave>> active_;  ///< in the order they were submitted; the first is coded
   std::deque<std::pair<std::uint64_t, SaveProgress>> finished_;

@@ -150,6 +150,8 @@ void Engine::Core::choose_evicted(TierWorker& tier, Report& report) {
     report.notes.push_back(join({"nothing is removed from the store: ", own.problem}));
     return;
   }
+  // One tier after the other, so that what is chosen last has seen what every tier had before.
+  const std::lock_guard<std::mutex> choosing(choosing_);
   std::deque<Vector<CheckpointName>> known;
   {
     const Lock lock(mutex_);
