@@ -7,7 +7,7 @@
 namespace quern::checkpoint {
 namespace {
 
-constexpr std::uint64_t kLookEvery = std::uint64_t{64} << 20;  ///< bytes of a copy between two looks at the memory
+constexpr std::uint64_t kTrimEvery = std::uint64_t{64} << 20;  ///< bytes of a copy after which memory is trimmed
 
 bool has(const Vector<CheckpointName>& names, const CheckpointName& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -184,7 +184,7 @@ class Round {
     CopyControl control = options_.copy;
     std::uint64_t since = 0;
     control.turn = [&](std::size_t bytes) {
-      if ((since += bytes) >= kLookEvery) {
+      if ((since += bytes) >= kTrimEvery) {
         since = 0;
         Report own;
         if (trim(options_.memory_bytes, true, own).ok()) (void)trim(limit, false, own);

@@ -17,7 +17,7 @@ struct Cut {
 
 /// Proposed cuts in order; none where slices seem to belong together, or are too many or too small to say.
 ///
-/// Of each slice some rows are looked at, about as many elements in all as an eighth of the array has at most. With b(d)
+/// Of each slice some rows are read, about as many elements in all as an eighth of the array has at most. With b(d)
 /// the bits of a difference in codes, the means within slice i (of neighbours in a row) and across to slice i + 1 (of
 /// the same place) decide. Slices are unlike where across exceeds within on both sides by a bit, the next slice telling
 /// less than half as precisely what a value is as its neighbour does, and comes within a bit of what differences to
