@@ -1,7 +1,6 @@
 // Where C++ meets C: runs a call, turns Status and exceptions into a quern_status and one line of text.
 #pragma once
 
-#include <array>
 #include <exception>
 #include <memory_resource>
 #include <new>
@@ -10,25 +9,16 @@
 #include <quern/quern.h>
 #include <quern/status.h>
 
+#include "libcompress/capi/error_line.h"
+
 namespace quern::capi {
 
-/// One line of text that never allocates; longer ones are cut.
-class ErrorText {
- public:
-  void clear() { text_[0] = '\0'; }
-  void set(const Status& status);
-  const char* c_str() const { return text_.data(); }
-
- private:
-  std::array<char, 512> text_{};
-};
-
 /// The text of calls without a context.
-ErrorText& thread_error();
+ErrorLine& thread_error();
 
 /// Runs `body`, which returns a Status; nothing it throws gets out. What it allocates comes from `memory`.
 template <class Body>
-quern_status guarded(ErrorText& error, std::pmr::memory_resource* memory, const Body& body) noexcept {
+quern_status guarded(ErrorLine& error, std::pmr::memory_resource* memory, const Body& body) noexcept {
   const MemoryScope scope(memory);
   Status status;
   try {
@@ -50,7 +40,7 @@ quern_status guarded(ErrorText& error, std::pmr::memory_resource* memory, const 
 
 /// A call without memory of its own.
 template <class Body>
-quern_status guarded(ErrorText& error, const Body& body) noexcept {
+quern_status guarded(ErrorLine& error, const Body& body) noexcept {
   return guarded(error, std::pmr::new_delete_resource(), body);
 }
 

@@ -5,14 +5,9 @@
 
 namespace quern::capi {
 
-ErrorText& thread_error() {
-  thread_local ErrorText error;
+ErrorLine& thread_error() {
+  thread_local ErrorLine error;
   return error;
-}
-
-void ErrorText::set(const Status& status) {
-  const std::size_t used = status.write_text(text_);
-  (void)used;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// The text of a thread's last error, of the C interfaces beside that of arrays.
+// The text of the last error of a context or of a thread, in every C interface.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace quern::capi {
 /// One line of text that never allocates; longer ones are cut.
 class ErrorLine {
  public:
+  void clear() { text_[0] = '\0'; }
   void set(std::string_view text) { end(copy(text, text_.size() - 1)); }
   void set(const Status& status) { (void)status.write_text(text_); }
   /// "WHERE: text of the status"; without a place, the text alone.

@@ -32,7 +32,7 @@ struct quern_context {
   quern::Execution execution;
   std::optional<quern::capi::CallerRunner> runner;
   std::unique_ptr<quern::Device> device;
-  quern::capi::ErrorText error;
+  quern::capi::ErrorLine error;
   std::unique_ptr<quern::capi::GivenModels> models;
 
   const quern::Registry& codecs() const { return models ? models->codecs.registry() : quern::builtin_codecs(); }
