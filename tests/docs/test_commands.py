@@ -87,6 +87,7 @@ class Commands(unittest.TestCase):
 
     def test_readme(self):
         inputs.make_readme(self.work, "netcdf" in self.here)
+        inputs.make_scans(self.work)
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             found = blocks.fenced("README.md", file.read())
         skipped, languages = set(), set()
