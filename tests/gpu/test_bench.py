@@ -33,12 +33,13 @@ class Bench(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def run_bench(self, *options, code=0):
-        result = subprocess.run([BENCH, "--out", self.path("out.jsonl"), *options], capture_output=True, timeout=500)
+        result = subprocess.run([BENCH, "--out", self.path("out.jsonl"), *options], capture_output=True, timeout=3000)
         self.assertEqual(result.returncode, code, result.stderr.decode())
         return result.stderr.decode()
 
     def records(self, *options):
-        self.run_bench("--repeats", "1", "--seconds-each", "0", *options)
+        # The default of --seconds is for devices; a slow machine's simulator takes longer.
+        self.run_bench("--repeats", "1", "--seconds-each", "0", "--seconds", "3000", *options)
         with open(self.path("out.jsonl"), encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
