@@ -17,14 +17,14 @@ namespace {
 
 using CodecList = std::array<const ArrayCodec*, 5>;
 
-CodecList codecs_with(const ArrayCodec& autoencoder) {
-  return {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec(), &codec::stencil::stencil_codec(),
+CodecList codecs_with(const ArrayCodec& stencil, const ArrayCodec& autoencoder) {
+  return {&codec::lorenzo::lorenzo_codec(), &codec::lossless::lossless_codec(), &stencil,
           &codec::interp::interp_codec(), &autoencoder};
 }
 
 /// The codecs of this build, and an estimator that knows them.
 struct Builtin {
-  CodecList codecs = codecs_with(codec::autoencoder::autoencoder_codec());
+  CodecList codecs = codecs_with(codec::stencil::stencil_codec(), codec::autoencoder::autoencoder_codec());
   Registry alone{codecs};
   Registry registry{codecs, &surrogate::estimator(alone)};
 };
@@ -40,8 +40,11 @@ const Registry& builtin_codecs() { return builtin().registry; }
 
 struct CodecsWithModels::Parts {
   explicit Parts(const ModelSource& models)
-      : autoencoder(codec::autoencoder::autoencoder_codec_with(models)), codecs(codecs_with(*autoencoder)) {}
+      : stencil(codec::stencil::stencil_codec_with(models)),
+        autoencoder(codec::autoencoder::autoencoder_codec_with(models)),
+        codecs(codecs_with(*stencil, *autoencoder)) {}
 
+  std::unique_ptr<ArrayCodec> stencil;
   std::unique_ptr<ArrayCodec> autoencoder;
   CodecList codecs;
   Registry registry{codecs, builtin().registry.estimator()};

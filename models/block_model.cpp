@@ -1,4 +1,4 @@
-// The stored form of models for blocks: fields in a fixed order, sealed by a SHA-256.
+// The stored form of models for blocks.
 #include "models/block_model.h"
 
 #include <algorithm>
@@ -6,24 +6,17 @@
 
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
+#include "models/model_file.h"
 #include "models/network_bytes.h"
-#include "models/sha256.h"
 
 namespace quern::models {
 namespace {
 
-constexpr std::array<std::uint8_t, 8> kMagic{0x8B, 'Q', 'M', 'D', '\r', '\n', 0x1A, '\n'};
-constexpr std::size_t kSeal = 32;
-constexpr std::size_t kHead = kMagic.size() + 4;
 constexpr std::uint8_t kMostUnitBits = 14;
 /// What a network may take to evaluate, by what it makes: its numbers by those of a block and its latents, and products
 /// by values of a block. Trained ones have at most 37 and 17280 (64 channels, which is the most).
 constexpr std::uint64_t kMostTensorElems = 64;
 constexpr std::uint64_t kMostProducts = std::uint64_t{1} << 16;
-
-bool is_magic(std::span<const std::uint8_t> bytes) {
-  return bytes.size() >= kMagic.size() && std::equal(kMagic.begin(), kMagic.end(), bytes.begin());
-}
 
 /// Null, or why nobody would train such a network: it is to take memory and time without end.
 const char* check_work(const kernels::Network& network, std::uint64_t block_elems, std::uint64_t latents) {
@@ -58,11 +51,6 @@ Status read_predictor(Reader& in, std::size_t block_elems, BlockPredictor& predi
 }
 
 Status read_body(Reader& in, BlockModel& model) {
-  QUERN_ASSIGN_OR_RETURN(const std::uint16_t semantics, in.u16());
-  if (semantics != kernels::kNetworkSemantics)
-    return Status(StatusCode::unsupported_version,
-                  "the model's networks are of version {0}; this quern has version {1}", semantics,
-                  kernels::kNetworkSemantics);
   for (std::uint32_t& extent : model.block) {
     QUERN_ASSIGN_OR_RETURN(extent, in.u8());
     if (!std::has_single_bit(extent))
@@ -72,9 +60,7 @@ Status read_body(Reader& in, BlockModel& model) {
   QUERN_ASSIGN_OR_RETURN(model.unit_bits, in.u8());
   if (model.unit_bits > kMostUnitBits)
     return Status(StatusCode::corrupt, "the model's numbers have {0} bits of fraction", model.unit_bits);
-  QUERN_ASSIGN_OR_RETURN(const std::uint64_t text, in.varint(kMostBlockModelBytes));
-  QUERN_ASSIGN_OR_RETURN(const auto record, in.bytes(text));
-  model.record.assign(record.begin(), record.end());
+  QUERN_ASSIGN_OR_RETURN(model.record, read_record(in));
   QUERN_ASSIGN_OR_RETURN(const std::uint64_t predictors, in.varint(kMostPredictors));
   if (predictors == 0) return Status(StatusCode::corrupt, "the model has no predictor");
   model.predictors.resize(predictors);
@@ -93,14 +79,10 @@ bool BlockModel::can_encode() const {
 Vector<std::uint8_t> write_block_model(const BlockModel& model) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
-  out.bytes(kMagic);
-  out.u16(kBlockModelVersion);
-  out.u16(kBlockModelKind);
-  out.u16(kernels::kNetworkSemantics);
+  begin_model_file(kBlockModelKind, out);
   for (const std::uint32_t extent : model.block) out.u8(static_cast<std::uint8_t>(extent));
   out.u8(model.unit_bits);
-  out.varint(model.record.size());
-  out.bytes({reinterpret_cast<const std::uint8_t*>(model.record.data()), model.record.size()});
+  write_record(model.record, out);
   out.varint(model.predictors.size());
   for (const BlockPredictor& predictor : model.predictors) {
     out.u8(static_cast<std::uint8_t>(predictor.kind));
@@ -109,32 +91,12 @@ Vector<std::uint8_t> write_block_model(const BlockModel& model) {
     if (encodes) write_network(predictor.encoder, out);
     write_network(predictor.decoder, out);
   }
-  const Digest seal = sha256(bytes);
-  out.bytes(seal);
+  seal_model_file(bytes);
   return bytes;
 }
 
 Result<BlockModel> read_block_model(std::span<const std::uint8_t> bytes) {
-  if (!is_magic(bytes)) return Status(StatusCode::bad_magic, "this is no model of quern");
-  if (bytes.size() > kMostBlockModelBytes)
-    return Status(StatusCode::corrupt, "a model of {0} bytes is larger than any",
-                  static_cast<std::int64_t>(bytes.size()));
-  if (bytes.size() < kHead + kSeal) return Status(StatusCode::truncated, "the model is cut");
-  Reader in(bytes.first(bytes.size() - kSeal));
-  QUERN_RETURN_IF_ERROR(in.skip(kMagic.size()));
-  QUERN_ASSIGN_OR_RETURN(const std::uint16_t version, in.u16());
-  if (version > kBlockModelVersion)
-    return Status(StatusCode::unsupported_version, "the model is of version {0}; this quern reads up to {1}", version,
-                  kBlockModelVersion);
-  const Digest seal = sha256(bytes.first(bytes.size() - kSeal));
-  if (!std::equal(seal.begin(), seal.end(), bytes.end() - kSeal))
-    return Status(StatusCode::checksum_mismatch, "the model is cut or changed: its SHA-256 does not match");
-  QUERN_ASSIGN_OR_RETURN(const std::uint16_t kind, in.u16());
-  if (kind != kBlockModelKind)
-    return Status(StatusCode::unsupported, "the model is of kind {0}; codec autoencoder takes kind {1}", kind,
-                  kBlockModelKind);
-  if (version < kBlockModelVersion)
-    return Status(StatusCode::corrupt, "a model for blocks is of version {0}, which has none", version);
+  QUERN_ASSIGN_OR_RETURN(Reader in, open_model_file(bytes, kBlockModelKind));
   BlockModel model;
   QUERN_RETURN_IF_ERROR(read_body(in, model));
   return model;
@@ -154,16 +116,6 @@ bool is_decoding_half(const BlockModel& model) {
                                              [](const BlockPredictor& p) { return p.encoder.layers.empty(); });
 }
 
-ModelId model_id(const BlockModel& model) {
-  const Digest digest = sha256(write_block_model(decoding_half(model)));
-  ModelId id{};
-  std::copy_n(digest.begin(), id.size(), id.begin());
-  return id;
-}
-
-std::uint16_t model_kind(std::span<const std::uint8_t> bytes) {
-  if (!is_magic(bytes) || bytes.size() < kHead) return 0;
-  return static_cast<std::uint16_t>(bytes[kMagic.size() + 2] | bytes[kMagic.size() + 3] << 8);
-}
+ModelId model_id(const BlockModel& model) { return id_of_file(write_block_model(decoding_half(model))); }
 
 }  // namespace quern::models

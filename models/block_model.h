@@ -13,6 +13,7 @@
 #include <quern/status.h>
 
 #include "kernels/network/network.h"
+#include "models/model_file.h"
 
 namespace quern::models {
 
@@ -43,11 +44,6 @@ struct BlockModel {
   bool can_encode() const;
 };
 
-inline constexpr std::uint16_t kBlockModelKind = 2;
-inline constexpr std::uint16_t kBlockModelVersion = 3;  ///< of the file; versions 1 and 2 hold models of quality alone
-inline constexpr std::size_t kMostBlockModelBytes = std::size_t{1} << 24;
-/// Larger decoding halves are no part of streams.
-inline constexpr std::size_t kMostEmbeddedBytes = std::size_t{1} << 19;
 inline constexpr std::size_t kMostPredictors = 4;
 inline constexpr std::size_t kMostLatents = 256;
 inline constexpr std::size_t kMostBlockElems = 4096;
@@ -63,8 +59,5 @@ BlockModel decoding_half(const BlockModel& model);
 bool is_decoding_half(const BlockModel& model);
 /// The first 16 bytes of the SHA-256 of the decoding half's file: the same for a model with and without its encoders.
 ModelId model_id(const BlockModel& model);
-
-/// Kind of a model file of any kind; 0 where the bytes are none. Reads the first fields alone.
-std::uint16_t model_kind(std::span<const std::uint8_t> bytes);
 
 }  // namespace quern::models

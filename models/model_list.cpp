@@ -4,13 +4,13 @@
 
 #include <quern/models.h>
 
-#include "models/block_model.h"
+#include "models/model_file.h"
 
 namespace quern {
 
 Result<ModelId> ModelList::add(std::span<const std::uint8_t> file) {
-  QUERN_ASSIGN_OR_RETURN(const models::BlockModel model, models::read_block_model(file));
-  Entry entry{models::model_id(model), model.can_encode(), Vector<std::uint8_t>(file.begin(), file.end())};
+  QUERN_ASSIGN_OR_RETURN(const models::KnownModel model, models::read_known_model(file));
+  Entry entry{model.id, model.can_encode, Vector<std::uint8_t>(file.begin(), file.end())};
   const ModelId id = entry.id;
   const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.id == id; });
   if (same == entries_.end())

@@ -218,8 +218,9 @@ void read_compress(const RawArgs& raw, const CLI::App& verb, CompressArgs& out) 
   if (!raw.range.empty()) out.range = parse_range(raw.range);
   out.run = read_run(raw);
   out.run.models = read_models(raw);
-  if (!out.run.models.file.empty() && out.codec.codec != "autoencoder")
-    fail(Exit::usage, "--model: goes with --codec autoencoder, which auto never takes");
+  if (!out.run.models.file.empty() && out.codec.codec != "autoencoder" && out.codec.codec != "stencil")
+    fail(Exit::usage,
+         "--model: goes with --codec autoencoder or --codec stencil, as the model is for; auto takes none");
   out.output = read_output(raw, verb);
   out.append = raw.append;
   if (verb.count("--key-every") != 0) {

@@ -188,16 +188,17 @@ struct ModelArgs {
   bool json = false;
 };
 
-/// Words of train autoencoder, as they were given; empty: the trainer's default.
+/// Words of train autoencoder and superres, as they were given; empty: the trainer's default.
 struct TrainingData {
   std::vector<std::string> data;
-  std::string block, latents, components, profile, time_budget, steps;
+  std::string block, latents, components, profile, bound, time_budget, steps;
   bool keep = false;
 };
 
 /// Words for the program that trains.
 struct TrainArgs {
   bool autoencoder = false;  ///< and not quality
+  bool superres = false;     ///< likewise
   TrainingData training;
   std::string runs;
   std::string output;

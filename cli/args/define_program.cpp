@@ -114,7 +114,9 @@ void define_compress(CLI::App& program, RawArgs& raw) {
   verb.add_flag("--verify", raw.verify,
                 "decode again and check every element before OUT appears; --verify=fault: only check that no fault of "
                 "the machine changed what is stored, chunk by chunk, with --codec lorenzo");
-  add_models(verb, raw, "a model that quern train autoencoder made, for --codec autoencoder");
+  add_models(verb, raw,
+             "a model that quern train made: of train autoencoder for --codec autoencoder, of train superres for "
+             "--codec stencil");
   add_run(verb, raw);
   verb.footer(
       "Examples:\n"
@@ -273,12 +275,15 @@ void define_models(CLI::App& program, RawArgs& raw) {
       "  quern model strip whole.qn --model-store models -o small.qn\n");
 
   CLI::App& train = *program.add_subcommand(
-      "train", "make a model: of quality from runs of quern bench --sweep, of blocks from arrays");
-  train.add_option("WHAT", raw.what, "quality or autoencoder")->required()->type_name("quality|autoencoder");
+      "train", "make a model: of quality from runs of quern bench --sweep, of blocks or of fine detail from arrays");
+  train.add_option("WHAT", raw.what, "quality, autoencoder or superres")
+      ->required()
+      ->type_name("quality|autoencoder|superres");
   add_value(train, "--runs", raw.runs, "FILE", "quality: the CSV file of the runs");
   train
       .add_option("--data", raw.training.data,
-                  "autoencoder, deep features: .npy files, or raw files whose names tell type and shape; repeatable")
+                  "autoencoder, superres, deep features: .npy files, or raw files whose names tell type and shape; "
+                  "repeatable")
       ->type_name("FILE");
   add_value(train, "-o,--output", raw.output, "MODEL", "the new model");
   add_value(train, "--seed", raw.seed, "N", "of the first weights and of the noise [1]");
@@ -297,9 +302,13 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "--latents", raw.training.latents, "N", "autoencoder: numbers that it describes a block by [16]");
   add_value(train, "--components", raw.training.components, "N", "autoencoder: principal components beside it [32]");
   add_value(train, "--profile", raw.training.profile, "NAME",
-            "autoencoder: tiny, slim or paper: 8, 16 or 32 channels; linear: principal components alone [tiny]");
-  add_value(train, "--time-budget", raw.training.time_budget, "SECONDS", "autoencoder: how long to train [60]");
-  add_value(train, "--steps", raw.training.steps, "N", "autoencoder: train so many steps, whatever the time");
+            "autoencoder: tiny, slim or paper: 8, 16 or 32 channels; linear: principal components alone [tiny]; "
+            "superres: tiny, slim or paper: 12, 24 or 48 outputs of the first layer [slim]");
+  add_value(train, "--bound", raw.training.bound, "R", "superres: the bound, over the range, that it is for [0.01]");
+  add_value(train, "--time-budget", raw.training.time_budget, "SECONDS",
+            "autoencoder, superres: how long to train [60]");
+  add_value(train, "--steps", raw.training.steps, "N",
+            "autoencoder, superres: train so many steps (of each network), whatever the time");
   train.add_flag("--keep", raw.training.keep, "autoencoder: keep the network, even where it does not pay");
   train.add_flag("-f,--force", raw.force, "replace an existing model, or file of rows");
   train.footer(
@@ -307,7 +316,8 @@ void define_models(CLI::App& program, RawArgs& raw) {
       "the\n"
       "files in the order given; of one file, the last quarter of its first axis.\n"
       "Examples:\n  quern train quality --runs runs.csv -o my.qmodel\n"
-      "  quern train autoencoder --data u_t1_96x96x96.f32 u_t2_96x96x96.f32 -o u.qmodel\n");
+      "  quern train autoencoder --data u_t1_96x96x96.f32 u_t2_96x96x96.f32 -o u.qmodel\n"
+      "  quern train superres --data u_t1_96x96x96.f32 u_t2_96x96x96.f32 -o fine.qmodel\n");
 }
 
 void define_h5(CLI::App& program, RawArgs& raw) {

@@ -52,7 +52,7 @@ struct RawArgs {
   std::vector<std::string> folders;
   bool bench_tier = false, once = false, adopt = false;
   bool dry_run = false, damaged_epochs = false, full = false, replace = false;
-  TrainingData training;  ///< of train autoencoder
+  TrainingData training;  ///< of train autoencoder and superres
   std::string what;       ///< list codecs|devices, completion bash|zsh|fish, h5 args|pack|unpack|check
 };
 

@@ -1,5 +1,6 @@
 // The arguments of quern model and quern train.
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -13,23 +14,32 @@ namespace {
 
 /// The trainer reads its numbers itself.
 void read_training_data(const RawArgs& raw, TrainArgs& out) {
+  const std::string verb = "train " + raw.what;
   const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.experts.empty() ||
                                 !raw.hidden.empty() || !raw.features.empty() || !raw.without.empty() ||
                                 !raw.rows.empty() || !raw.test.empty() || raw.families;
   if (asks_for_quality)
-    fail(Exit::usage, "train autoencoder: takes --data; --runs, --epochs and their like are of train quality");
-  if (raw.training.data.empty()) fail(Exit::usage, "train autoencoder: name the arrays with --data FILE...");
-  if (raw.output.empty()) fail(Exit::usage, "train autoencoder: name the model with -o MODEL");
-  out.autoencoder = true;
-  out.training = raw.training;
-  const std::pair<const char*, const char*> profiles[] = {
-      {"linear", "0"}, {"tiny", "8"}, {"slim", "16"}, {"paper", "32"}};
+    fail(Exit::usage, verb + ": takes --data; --runs, --epochs and their like are of train quality");
+  if (raw.training.data.empty()) fail(Exit::usage, verb + ": name the arrays with --data FILE...");
+  if (raw.output.empty()) fail(Exit::usage, verb + ": name the model with -o MODEL");
+  const TrainingData& training = raw.training;
+  out.superres = raw.what == "superres";
+  out.autoencoder = !out.superres;
+  if (out.superres &&
+      (!training.block.empty() || !training.latents.empty() || !training.components.empty() || training.keep))
+    fail(Exit::usage, verb + ": --block, --latents, --components and --keep are of train autoencoder");
+  if (out.autoencoder && !training.bound.empty()) fail(Exit::usage, verb + ": --bound is of train superres");
+  out.training = training;
+  const std::pair<const char*, std::array<const char*, 2>> profiles[] = {
+      {"linear", {"0", ""}}, {"tiny", {"8", "12"}}, {"slim", {"16", "24"}}, {"paper", {"32", "48"}}};
   if (!out.training.profile.empty()) {
     const auto* const found = std::find_if(std::begin(profiles), std::end(profiles),
                                            [&](const auto& p) { return p.first == out.training.profile; });
-    if (found == std::end(profiles))
-      fail(Exit::usage, fmt::format("--profile {}: use tiny, slim, paper or linear", out.training.profile));
-    out.training.profile = found->second;
+    const std::string channels = found == std::end(profiles) ? "" : found->second[out.superres ? 1 : 0];
+    if (channels.empty())
+      fail(Exit::usage, fmt::format("--profile {}: use tiny, slim{}", out.training.profile,
+                                    out.superres ? " or paper" : ", paper or linear"));
+    out.training.profile = channels;
   }
   out.output = raw.output;
   if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
@@ -71,13 +81,15 @@ void read_model_verb(const RawArgs& raw, ModelArgs& out) {
 }
 
 void read_train(const RawArgs& raw, TrainArgs& out) {
-  if (raw.what == "autoencoder") return read_training_data(raw, out);
-  if (raw.what != "quality") fail(Exit::usage, fmt::format("train {}: use train quality or autoencoder", raw.what));
+  if (raw.what == "autoencoder" || raw.what == "superres") return read_training_data(raw, out);
+  if (raw.what != "quality")
+    fail(Exit::usage, fmt::format("train {}: use train quality, autoencoder or superres", raw.what));
   const bool deep = raw.features == "deep" || raw.features == "usually-deep";
   if (!raw.features.empty() && !deep && raw.features != "counts")
     fail(Exit::usage, fmt::format("--features {}: use counts, deep or usually-deep", raw.features));
   if (!deep && !raw.training.data.empty())
-    fail(Exit::usage, "train quality: takes --runs FILE; --data is of train autoencoder, and of --features deep");
+    fail(Exit::usage,
+         "train quality: takes --runs FILE; --data is of train autoencoder and superres, and of --features deep");
   if (deep && raw.training.data.empty())
     fail(Exit::usage, "--features " + raw.features + ": name the arrays of the runs with --data FILE...");
   out.features = raw.features;

@@ -11,7 +11,7 @@
 #include "cli/args/exit_codes.h"
 #include "cli/files/byte_streams.h"
 #include "cli/messages/messages.h"
-#include "models/block_model.h"
+#include "models/model_file.h"
 #include "models/sha256.h"
 
 namespace quern::cli {
@@ -29,15 +29,15 @@ std::unique_ptr<CodecsInUse>& in_use() {
   return codecs;
 }
 
-models::BlockModel read_model(const std::string& path) {
+models::KnownModel read_model(const std::string& path) {
   const Mapping file = Mapping::of_file(path);
-  return check(models::read_block_model(file.bytes()), Phase::decode, path);
+  return check(models::read_known_model(file.bytes()), Phase::decode, path);
 }
 
 Result<Vector<std::uint8_t>> bytes_of_model(const std::string& path, const ModelId& id) {
   const Mapping file = Mapping::of_file(path);
-  QUERN_ASSIGN_OR_RETURN(const models::BlockModel model, models::read_block_model(file.bytes()));
-  if (models::model_id(model) != id) return Status(StatusCode::missing_model, "another model");
+  QUERN_ASSIGN_OR_RETURN(const models::KnownModel model, models::read_known_model(file.bytes()));
+  if (model.id != id) return Status(StatusCode::missing_model, "another model");
   const auto bytes = file.bytes();
   return Vector<std::uint8_t>(bytes.begin(), bytes.end());
 }
@@ -95,10 +95,8 @@ void use_models(const ModelArguments& arguments) {
 
 const Registry& codecs() { return in_use() ? in_use()->with_models.registry() : builtin_codecs(); }
 
-std::string model_id_of(const std::string& path) { return id_text(models::model_id(read_model(path))); }
+std::string model_id_of(const std::string& path) { return id_text(read_model(path).id); }
 
-bool can_embed(const std::string& path) {
-  return models::write_block_model(models::decoding_half(read_model(path))).size() <= models::kMostEmbeddedBytes;
-}
+bool can_embed(const std::string& path) { return read_model(path).decoding.size() <= models::kMostEmbeddedBytes; }
 
 }  // namespace quern::cli

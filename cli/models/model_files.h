@@ -15,7 +15,7 @@ namespace quern::cli {
 std::string id_text(const ModelId& id);
 
 /// Model files: those of --model, then the .qmodel files of --model-store in the order of their names. Files are looked
-/// into when a model is asked for; those of a folder that are no models for blocks are passed over.
+/// into when a model is asked for; those of a folder that are no models of codecs are passed over.
 class ModelFiles final : public ModelSource {
  public:
   explicit ModelFiles(ModelArguments arguments);
@@ -29,7 +29,7 @@ class ModelFiles final : public ModelSource {
 std::vector<std::string> list_model_files(const std::string& folder);
 
 /// Sets where codecs() finds models; once, before a verb runs. Throws CliError where --model or --model-store names
-/// nothing that can be read, or a file that is no model for blocks.
+/// nothing that can be read, or a file that is no model of a codec.
 void use_models(const ModelArguments& arguments);
 /// The codecs of this build, with the models that use_models named.
 const Registry& codecs();

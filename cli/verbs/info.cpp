@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <quern/models.h>
 #include <quern/parts.h>
 #include <quern/survey.h>
 
@@ -25,6 +26,7 @@ struct Entry {
   std::optional<RecordFindings> records;  ///< in the place of everything else, where the stream holds them
   StreamInfo info;
   std::optional<ReferenceId> reference;  ///< what it was predicted from
+  std::optional<StreamModel> model;      ///< that chunks may need
   Vector<ArrayPart> parts;               ///< of the leading axis, where these are coded by themselves
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -169,6 +171,10 @@ Json entry_json(const Entry& entry) {
   for (const Shape& shape : info.levels) out["levels"].push_back(shape.extents());
   out["levels_are_means"] = info.levels_are_means;
   out["reference"] = entry.reference ? Json(fmt::format("{:016x}", entry.reference->hash)) : Json(nullptr);
+  out["model"] =
+      !entry.model
+          ? Json(nullptr)
+          : Json{{"id", id_text(entry.model->id)}, {"embedded", entry.model->embedded}, {"bytes", entry.model->bytes}};
   out["parts"] = Json::array();
   for (const ArrayPart& part : entry.parts) out["parts"].push_back({{"slices", part.slices}, {"layout", part.layout}});
   out["steps_to_key"] = entry.reference ? entry.reference->depth : 0;
@@ -217,6 +223,10 @@ std::string entry_text(const Entry& entry) {
   out += fmt::format("  chunks    {} of {}x{}x{} in {} segments (seen as {}x{}x{})\n", info.chunks, grid.chunk[0],
                      grid.chunk[1], grid.chunk[2], info.segments, grid.extents[0], grid.extents[1], grid.extents[2]);
   out += "  levels    " + levels_text(info) + "\n";
+  if (entry.model)
+    out += fmt::format("  model     {}, {}\n", id_text(entry.model->id),
+                       entry.model->embedded ? fmt::format("{} bytes in the stream", entry.model->bytes)
+                                             : "outside: --model FILE or --model-store DIR");
   if (!entry.parts.empty()) out += "  parts     " + parts_text(entry.parts) + "\n";
   if (entry.reference)
     out += fmt::format("  predicted from the array of hash {:016x}, {} step{} after a key step\n",
@@ -302,6 +312,8 @@ void info_one(const std::string& path, const InfoArgs& args) {
     entry.reference = steps.reference(step);
     MemorySource again(stream);
     if (auto parts = inspect_parts(again, builtin_codecs()); parts.ok()) entry.parts = std::move(parts).value();
+    MemorySource third(stream);
+    if (const auto model = inspect_model(third); model.ok()) entry.model = *model;
     if (args.check) check_entry(entry, steps, step, args);
     if (!args.headers_only) survey_entry(entry, stream, args);
     entries.push_back(std::move(entry));

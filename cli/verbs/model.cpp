@@ -9,6 +9,7 @@
 #include "cli/streams/stream_file.h"
 #include "cli/verbs/verbs.h"
 #include "models/block_model.h"
+#include "models/level_model.h"
 #include "models/sha256.h"
 #include "surrogate/model.h"
 
@@ -101,6 +102,37 @@ void print_blocks(const models::BlockModel& model, std::size_t bytes, const std:
   print_text(text);
 }
 
+void print_levels(const models::LevelModel& model, std::size_t bytes, const std::string& name, bool json) {
+  const Json record = Json::parse(model.record, nullptr, false);
+  const std::size_t decoding = models::write_level_model(models::without_record(model)).size();
+  const std::string id = id_text(models::model_id(model));
+  Json networks = Json::array();
+  for (std::size_t c = 1; c < std::size_t{1} << model.axes; ++c)
+    if (model.classes[c])
+      networks.push_back({{"class", c},
+                          {"neighbours", models::LevelModel::taps(*model.classes[c])},
+                          {"products", kernels::network_products(*model.classes[c])}});
+  if (json) {
+    print_json(Json{{"model", name},
+                    {"bytes", bytes},
+                    {"id", id},
+                    {"decoding_bytes", decoding},
+                    {"axes", model.axes},
+                    {"networks", networks},
+                    {"record", record.is_discarded() ? Json(nullptr) : record}});
+    return;
+  }
+  std::string text =
+      fmt::format("{}: {} bytes, of which a stream holds {}; id {}\n  codec stencil, levels of {} axes\n", name, bytes,
+                  decoding, id, model.axes);
+  for (const Json& network : networks)
+    text += fmt::format("  class {}: {} neighbours, {} products a value\n", network["class"].dump(),
+                        network["neighbours"].dump(), network["products"].dump());
+  if (record.is_object())
+    for (const auto& [key, value] : record.items()) text += fmt::format("  {}: {}\n", key, value.dump());
+  print_text(text);
+}
+
 void say_intact(const std::string& name, std::span<const std::uint8_t> bytes, bool json, const std::string& what) {
   if (json) {
     print_json(Json{{"model", name}, {"sha256", models::hex(models::sha256(bytes))}, {"intact", true}});
@@ -114,8 +146,8 @@ Exit list_folder(const ModelArgs& args) {
   Json out = Json::array();
   for (const std::string& path : list_model_files(args.file)) {
     const Mapping file = Mapping::of_file(path);
-    const auto model = models::read_block_model(file.bytes());
-    const std::string id = model.ok() ? id_text(models::model_id(*model)) : "";
+    const auto model = models::read_known_model(file.bytes());
+    const std::string id = model.ok() ? id_text(model->id) : "";
     if (args.json) {
       out.push_back({{"model", path}, {"id", model.ok() ? Json(id) : Json(nullptr)}});
     } else {
@@ -127,13 +159,13 @@ Exit list_folder(const ModelArgs& args) {
   return Exit::ok;
 }
 
-Exit strip(const ModelArgs& args, const models::BlockModel& model) {
-  const auto bytes = models::write_block_model(models::decoding_half(model));
+Exit strip(const ModelArgs& args, std::span<const std::uint8_t> file) {
+  const models::KnownModel known = check(models::read_known_model(file), Phase::decode, args.file);
+  const Vector<std::uint8_t>& bytes = known.decoding;
   SafeFile out(args.output, {.replace = args.force});
   if (!write_all(out.descriptor(), bytes)) fail_errno(args.output, "write");
   out.commit();
-  if (args.json)
-    print_json(Json{{"model", args.output}, {"bytes", bytes.size()}, {"id", id_text(models::model_id(model))}});
+  if (args.json) print_json(Json{{"model", args.output}, {"bytes", bytes.size()}, {"id", id_text(known.id)}});
   return Exit::ok;
 }
 
@@ -158,9 +190,18 @@ Exit run_model(const ModelArgs& args) {
     bytes = file.bytes();
   }
   const std::string name = args.file.empty() ? kShipped : args.file;
-  if (models::model_kind(bytes) == models::kBlockModelKind || args.work == ModelWork::strip) {
+  if (args.work == ModelWork::strip) return strip(args, bytes);
+  if (models::model_kind(bytes) == models::kLevelModelKind) {
+    const models::LevelModel model = check(models::read_level_model(bytes), Phase::decode, name);
+    if (args.work == ModelWork::verify) {
+      say_intact(name, bytes, args.json, fmt::format("networks for {} axes", model.axes));
+    } else {
+      print_levels(model, bytes.size(), name, args.json);
+    }
+    return Exit::ok;
+  }
+  if (models::model_kind(bytes) == models::kBlockModelKind) {
     const models::BlockModel model = check(models::read_block_model(bytes), Phase::decode, name);
-    if (args.work == ModelWork::strip) return strip(args, model);
     if (args.work == ModelWork::verify) {
       say_intact(name, bytes, args.json, fmt::format("{} predictors", model.predictors.size()));
     } else {

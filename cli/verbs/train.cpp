@@ -62,6 +62,7 @@ Exit run_train(const TrainArgs& args) {
     words.push_back(value);
   };
   if (args.autoencoder) words.emplace_back("autoencoder");
+  if (args.superres) words.emplace_back("superres");
   for (const std::string& file : args.training.data) add("--data", file);
   if (args.autoencoder) {
     add("--block", args.training.block);
@@ -71,6 +72,12 @@ Exit run_train(const TrainArgs& args) {
     add("--time-budget", args.training.time_budget);
     add("--steps", args.training.steps);
     if (args.training.keep) words.emplace_back("--keep");
+  }
+  if (args.superres) {
+    add("--channels", args.training.profile);
+    add("--bound", args.training.bound);
+    add("--time-budget", args.training.time_budget);
+    add("--steps", args.training.steps);
   }
   add("--runs", args.runs);
   add("-o", args.output);

@@ -1,7 +1,6 @@
 // Parameters of the codec as bytes.
 #include "codecs/autoencoder/params.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "libcompress/format/reader.h"
@@ -14,9 +13,7 @@ Vector<std::uint8_t> write_params(const Params& params) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
   for (const std::uint64_t extent : params.block) out.u8(static_cast<std::uint8_t>(std::bit_width(extent) - 1));
-  out.u8(static_cast<std::uint8_t>(params.place));
-  if (params.place == ModelPlace::outside) out.bytes(params.id);
-  if (params.place == ModelPlace::embedded) out.bytes(params.embedded);
+  models::write_model_reference(params, out);
   return bytes;
 }
 
@@ -31,18 +28,7 @@ Result<Params> read_params(std::span<const std::uint8_t> bytes) {
     elems *= extent;
   }
   if (elems > models::kMostBlockElems) return Status(StatusCode::corrupt, "autoencoder: blocks are too large");
-  QUERN_ASSIGN_OR_RETURN(const std::uint8_t place, in.u8());
-  if (place > static_cast<std::uint8_t>(ModelPlace::embedded))
-    return Status(StatusCode::corrupt, "autoencoder: a model in the unknown place {0}", place);
-  params.place = static_cast<ModelPlace>(place);
-  if (params.place == ModelPlace::outside) {
-    QUERN_ASSIGN_OR_RETURN(const auto id, in.bytes(params.id.size()));
-    std::copy(id.begin(), id.end(), params.id.begin());
-  }
-  if (params.place == ModelPlace::embedded) {
-    QUERN_ASSIGN_OR_RETURN(params.embedded, in.bytes(in.remaining()));
-  }
-  QUERN_RETURN_IF_ERROR(in.expect_end());
+  QUERN_ASSIGN_OR_RETURN(static_cast<models::ModelReference&>(params), models::read_model_reference(in));
   return params;
 }
 

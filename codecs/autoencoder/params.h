@@ -5,25 +5,17 @@
 #include <span>
 
 #include <quern/memory.h>
-#include <quern/models.h>
 #include <quern/status.h>
 
 #include "codecs/autoencoder/blocks.h"
+#include "models/model_reference.h"
 
 namespace quern::codec::autoencoder {
 
-/// Where the model is.
-enum class ModelPlace : std::uint8_t {
-  none = 0,
-  outside = 1,   ///< whoever reads the stream has it; the stream has its id
-  embedded = 2,  ///< the stream has its decoding half
-};
+using models::ModelPlace;
 
-struct Params {
+struct Params : models::ModelReference {
   Extents block{1, 1, 1};
-  ModelPlace place = ModelPlace::none;
-  ModelId id{};                            ///< outside
-  std::span<const std::uint8_t> embedded;  ///< a model file; belongs to who read or wrote the parameters
 };
 
 Vector<std::uint8_t> write_params(const Params& params);

@@ -8,25 +8,13 @@
 
 #include "kernels/common/number_elements.h"
 #include "libcompress/core/element_of.h"
+#include "libcompress/core/sampled_chunks.h"
 #include "libcompress/format/frame/limits.h"
 
 namespace quern::codec::autoencoder {
 namespace {
 
 constexpr std::uint64_t kTriedChunks = 4;
-
-Result<ModelId> parse_id(std::string_view text) {
-  ModelId id{};
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  bool good = text.size() == 2 * id.size();
-  for (std::size_t i = 0; good && i < text.size(); ++i) {
-    good = digit(text[i]) >= 0;
-    if (good) id[i / 2] = static_cast<std::uint8_t>(id[i / 2] << 4 | digit(text[i]));
-  }
-  if (good) return id;
-  return Status(StatusCode::invalid_argument,
-                "autoencoder: model must be off or an id of 32 hexadecimal digits; quern model info tells it");
-}
 
 /// Half the range of the finite ordinary values of the sample; 0 where there are none.
 Result<double> half_range(const PlanRequest& request) {
@@ -56,48 +44,27 @@ Result<double> half_range(const PlanRequest& request) {
   return half > 0 && half - half == 0 ? half : 0;
 }
 
-std::uint64_t chunk_count(const ChunkGrid& grid) {
-  const auto counts = grid.counts();
-  return counts[0] * counts[1] * counts[2];
-}
-
 /// Bytes of some of the chunks that the sample holds whole, with and without the model, times those there are by those
 /// tried. Where the sample holds none, a model is taken to pay.
 Result<bool> model_pays(const PlanRequest& request, const EncodePlan& plan, std::uint64_t model_bytes) {
-  const ChunkGrid& grid = plan.plan.grid;
-  const std::uint64_t chunks = chunk_count(grid);
-  const auto counts = grid.counts();
+  const auto counts = plan.plan.grid.counts();
   EncodeSpec without = plan.spec;
   without.model = nullptr;
-  Vector<std::uint8_t> room(plan.spec.raw_bytes()), special(plan.spec.elems()), out(max_chunk_bytes(plan.spec)),
-      scratch(encode_scratch_bytes(plan.spec) + 64);
+  Vector<std::uint8_t> out(max_chunk_bytes(plan.spec)), scratch(encode_scratch_bytes(plan.spec) + 64);
   const auto aligned = (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64) % 64;
   const std::span<std::uint8_t> work = std::span<std::uint8_t>(scratch).subspan(aligned);
-  std::uint64_t tried = 0, with_bytes = 0, without_bytes = 0;
-  const std::uint64_t most = std::min(chunks, kTriedChunks);
-  for (std::uint64_t i = 0; i < most; ++i) {
-    const std::uint64_t n = (2 * i + 1) * chunks / (2 * most);
-    const Extents number{n / (counts[1] * counts[2]), n / counts[2] % counts[1], n % counts[2]};
-    ConstBox3 place;
-    std::uint64_t first = 0;
-    std::uint64_t last = 0;
-    for (std::size_t a = 0; a < 3; ++a) {
-      const std::uint64_t begin = number[a] * grid.chunk[a];
-      place.extents[a] = std::min(grid.chunk[a], grid.extents[a] - begin);
-      first = first * grid.extents[a] + begin;
-      last = last * grid.extents[a] + begin + place.extents[a] - 1;
-    }
-    if (last >= request.sample->elems()) continue;
-    place.strides = {grid.extents[1] * grid.extents[2], grid.extents[2]};
-    QUERN_ASSIGN_OR_RETURN(const ConstBox3 box, request.sample->look(first, place, room.data(), special.data()));
+  std::uint64_t with_bytes = 0, without_bytes = 0;
+  const auto encode = [&](const ConstBox3& box) -> Status {
     QUERN_ASSIGN_OR_RETURN(const std::size_t with, encode_chunk(plan.spec, box, out, work));
     QUERN_ASSIGN_OR_RETURN(const std::size_t bare, encode_chunk(without, box, out, work));
     with_bytes += with;
     without_bytes += bare;
-    ++tried;
-  }
+    return {};
+  };
+  QUERN_ASSIGN_OR_RETURN(const std::uint64_t tried, for_sampled_chunks(request, plan.plan.grid, kTriedChunks, encode));
   if (tried == 0) return true;
-  return without_bytes > with_bytes && (without_bytes - with_bytes) * chunks / tried > model_bytes;
+  return without_bytes > with_bytes &&
+         (without_bytes - with_bytes) * (counts[0] * counts[1] * counts[2]) / tried > model_bytes;
 }
 
 Status add_model(const PlanRequest& request, const ParsedSettings& settings, const ModelSource* models,
@@ -139,17 +106,9 @@ void set_grid(const PlanRequest& request, const Params& params, EncodePlan& plan
 Result<ParsedSettings> parse_settings(const Settings& settings) {
   ParsedSettings parsed;
   for (const auto& [key, value] : settings) {
-    if (key == "model") {
-      if (value == "off") continue;
-      QUERN_ASSIGN_OR_RETURN(parsed.model, parse_id({value.data(), value.size()}));
-      parsed.has_model = true;
-    } else if (key == "embed") {
-      if (value != "auto" && value != "yes" && value != "no")
-        return Status(StatusCode::invalid_argument, "autoencoder: embed must be auto, yes or no");
-      parsed.embed = value == "yes"  ? ParsedSettings::Embed::yes
-                     : value == "no" ? ParsedSettings::Embed::no
-                                     : ParsedSettings::Embed::automatic;
-    } else if (key == "isa") {
+    QUERN_ASSIGN_OR_RETURN(const bool taken, models::take_model_setting(key, value, parsed));
+    if (taken) continue;
+    if (key == "isa") {
       if (value == "auto") continue;
       bool known = false;
       for (std::size_t i = 0; i < kernels::kIsaLevels; ++i) {
@@ -170,12 +129,8 @@ Result<ParsedSettings> parse_settings(const Settings& settings) {
 }
 
 Result<models::BlockModel> find_model(const ModelSource* models, const ModelId& id) {
-  if (models == nullptr) return Status(StatusCode::missing_model, "the model of the stream was not found");
-  QUERN_ASSIGN_OR_RETURN(const Vector<std::uint8_t> bytes, models->find(id));
-  QUERN_ASSIGN_OR_RETURN(models::BlockModel model, models::read_block_model(bytes));
-  if (models::model_id(model) != id)
-    return Status(StatusCode::checksum_mismatch, "the model that was found has another id than the one asked for");
-  return model;
+  QUERN_ASSIGN_OR_RETURN(const Vector<std::uint8_t> bytes, models::find_model_file(models, id));
+  return models::read_block_model(bytes);
 }
 
 Result<EncodePlan> make_plan(const PlanRequest& request, const ModelSource* models) {

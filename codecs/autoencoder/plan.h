@@ -11,10 +11,7 @@
 
 namespace quern::codec::autoencoder {
 
-struct ParsedSettings {
-  bool has_model = false;
-  ModelId model{};
-  enum class Embed { automatic, yes, no } embed = Embed::automatic;
+struct ParsedSettings : models::ModelSettings {
   kernels::IsaLevel isa = kernels::best_isa();
 };
 Result<ParsedSettings> parse_settings(const Settings& settings);

@@ -14,6 +14,7 @@
 #include "codecs/stencil/effort.h"
 #include "codecs/stencil/fitted_parts.h"
 #include "codecs/stencil/levels/form.h"
+#include "codecs/stencil/networks/chunk_networks.h"
 #include "coding/box_rows.h"
 #include "kernels/stencil/cpu/stencil.h"
 #include "kernels/stencil/taps.h"
@@ -39,6 +40,7 @@ struct ChunkSpec {
   std::array<std::uint64_t, 3> most{1, 1, 1};  ///< extents of a full chunk
   const kernels::StencilKernels* kernels = nullptr;
   LevelsForm form;  ///< encoders code all chunks in levels, or under the transform, where they may be so
+  const ChunkNetworks* networks = nullptr;  ///< of the model that the stream names; null: it names none
 
   std::size_t raw_bytes() const { return static_cast<std::size_t>(most[0] * most[1] * most[2]) * dtype_bytes(dtype); }
 };

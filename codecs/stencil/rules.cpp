@@ -16,6 +16,7 @@ constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
 constexpr std::uint8_t kWaveletParam = 3;
 constexpr std::uint8_t kRasterParam = 0;   // only where a reference follows
+constexpr std::uint8_t kModelParam = 0;    // behind it, where a reference has its depth: a model follows
 constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
 // Chunks in levels begin at multiples of it along axes that levels coarsen: up to five levels of chunks side by side
 // make one grid.
@@ -146,9 +147,17 @@ Vector<std::uint8_t> write_params(const Layout& layout) {
   return params;
 }
 
-Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& shape) {
+Vector<std::uint8_t> write_params(const Layout& layout, std::span<const std::uint8_t> reference) {
+  Vector<std::uint8_t> params = write_params(layout);
+  params.push_back(kModelParam);
+  params.insert(params.end(), reference.begin(), reference.end());
+  return params;
+}
+
+Result<StoredParams> read_params(std::span<const std::uint8_t> bytes, const Shape& shape) {
   Reader reader(bytes);
-  Layout layout;
+  StoredParams stored;
+  Layout& layout = stored.layout;
   QUERN_ASSIGN_OR_RETURN(layout.first, reader.u8());
   QUERN_ASSIGN_OR_RETURN(layout.second, reader.u8());
   if (layout.first > layout.second || layout.second > shape.rank())
@@ -159,11 +168,19 @@ Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& sha
     if (lone_raster || !set_order(order, layout))
       return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);
   }
+  const std::size_t place = reader.position();
+  if (reader.remaining() > 0 && bytes[place] == kModelParam) {
+    if (order_number(layout) != kLevelsParam)
+      return Status(StatusCode::corrupt, "stencil: networks for chunks that are not in levels");
+    QUERN_RETURN_IF_ERROR(reader.skip(1));
+    QUERN_ASSIGN_OR_RETURN(stored.model, models::read_model_reference(reader));
+    return stored;
+  }
   if (reader.remaining() > 0) {
     QUERN_ASSIGN_OR_RETURN(layout.reference, read_reference(reader));
   }
   QUERN_RETURN_IF_ERROR(reader.expect_end());
-  return layout;
+  return stored;
 }
 
 }  // namespace quern::codec::stencil

@@ -12,6 +12,7 @@
 #include <quern/status.h>
 
 #include "codecs/stencil/levels/form.h"
+#include "models/model_reference.h"
 
 namespace quern {
 class Reader;
@@ -63,7 +64,14 @@ Result<ReferenceId> read_reference(Reader& reader);
 
 /// Codec parameters as stored.
 Vector<std::uint8_t> write_params(const Layout& layout);
-/// Reads them back; `corrupt` when they break a rule.
-Result<Layout> read_params(std::span<const std::uint8_t> bytes, const Shape& shape);
+/// Those of an array whose chunks may have networks: `reference` is what models::write_model_reference wrote.
+Vector<std::uint8_t> write_params(const Layout& layout, std::span<const std::uint8_t> reference);
+
+struct StoredParams {
+  Layout layout;
+  std::optional<models::ModelReference> model = std::nullopt;  ///< chunks may have its networks
+};
+/// Reads them back; `corrupt` when they break a rule. The model is not looked into.
+Result<StoredParams> read_params(std::span<const std::uint8_t> bytes, const Shape& shape);
 
 }  // namespace quern::codec::stencil

@@ -7,11 +7,14 @@
 #include <new>
 #include <optional>
 
+#include <quern/models.h>
+
 #include "codecs/stencil/chunk.h"
 #include "codecs/stencil/device/state.h"
 #include "codecs/stencil/levels/chunk.h"
 #include "codecs/stencil/levels/coarse_chunk.h"
 #include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/networks/model_use.h"
 #include "codecs/stencil/parts/parted_decoder.h"
 #include "codecs/stencil/parts/parted_encoder.h"
 #include "codecs/stencil/parts/partition.h"
@@ -29,7 +32,7 @@ constexpr CodecInfo kInfo{
     "stencil",        "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS",
     CodecTier::ratio, true};
 
-struct ParsedSettings {
+struct ParsedSettings : models::ModelSettings {
   LayoutChoice layout;
   std::optional<Comparison> comparison;
   std::uint8_t tightening = kTightenings;  ///< kTightenings: the codec chooses
@@ -120,6 +123,8 @@ std::optional<kernels::IsaLevel> parse_isa(std::string_view text) {
 Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& shape) {
   ParsedSettings parsed;
   for (const auto& [key, value] : settings) {
+    QUERN_ASSIGN_OR_RETURN(const bool taken, models::take_model_setting(key, value, parsed));
+    if (taken) continue;
     if (key == "layout") {
       const auto choice = parse_choice(value, shape);
       if (!choice)
@@ -156,8 +161,9 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
         return Status(StatusCode::unsupported, "stencil: this processor cannot run the instruction set asked for");
       parsed.isa = *isa;
     } else {
-      return Status(StatusCode::unknown_setting,
-                    "stencil: unknown setting; it has layout, choice, parts, tightening, fit, contexts and isa");
+      return Status(
+          StatusCode::unknown_setting,
+          "stencil: unknown setting; it has layout, choice, parts, tightening, fit, contexts, model, embed and isa");
     }
   }
   return parsed;
@@ -240,6 +246,19 @@ class Encoder : public ChunkEncoder {
   std::unique_ptr<EncodedChunks> encoded_;  ///< null: the choice of the layout made none
 };
 
+/// The same with networks in chunks, which devices do not know.
+class NetworkEncoder final : public Encoder, public UsesModel {
+ public:
+  NetworkEncoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels,
+                 std::unique_ptr<const ArrayNetworks> networks)
+      : Encoder(std::move(plan), spec, levels, nullptr), networks_(std::move(networks)) {}
+
+  std::span<const std::uint8_t> device_state() const override { return {}; }
+
+ private:
+  std::unique_ptr<const ArrayNetworks> networks_;  ///< that the spec has
+};
+
 /// The same beside a reference. Chunks of it have no beginnings that hold coarse levels, and devices do not know them.
 class BesideEncoder final : public Encoder, public ReferenceChunkEncoder {
  public:
@@ -301,6 +320,18 @@ class Decoder : public ChunkDecoder {
   DeviceState device_state_;
 };
 
+class NetworkDecoder final : public Decoder, public UsesModel {
+ public:
+  NetworkDecoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels,
+                 std::unique_ptr<const ArrayNetworks> networks)
+      : Decoder(grid, spec, levels), networks_(std::move(networks)) {}
+
+  std::span<const std::uint8_t> device_state() const override { return {}; }
+
+ private:
+  std::unique_ptr<const ArrayNetworks> networks_;  ///< that the spec has
+};
+
 class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
  public:
   BesideDecoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels, const ReferenceId& reference)
@@ -331,6 +362,8 @@ class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
 
 class Codec final : public ArrayCodec, public ReferenceCodec {
  public:
+  explicit Codec(const ModelSource* models) : models_(models) {}
+
   const CodecInfo& info() const override { return kInfo; }
 
   bool supports(DType dtype, BoundKind kind) const override { return stencil::supports(dtype, kind); }
@@ -372,8 +405,18 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
         chosen.way.tightening = parsed.tightening;
         chosen.encoded.reset();
       }
-      const EncodeSpec spec = encode_spec(request, chosen.way, parsed.fits, kernels);
+      EncodeSpec spec = encode_spec(request, chosen.way, parsed.fits, kernels);
       const Levels levels(request.shape, layout, plan.grid, spec.form);
+      if (parsed.has_model) {
+        QUERN_ASSIGN_OR_RETURN(ChosenNetworks with,
+                               choose_networks(request, parsed, models_, parsed.isa, plan.grid, spec));
+        if (with.networks) {
+          plan.params = write_params(layout, with.reference);
+          spec.networks = &with.networks->of_chunks;
+          return std::unique_ptr<ChunkEncoder>(
+              std::make_unique<NetworkEncoder>(std::move(plan), spec, levels, std::move(with.networks)));
+        }
+      }
       return std::unique_ptr<ChunkEncoder>(
           std::make_unique<Encoder>(std::move(plan), spec, levels, std::move(chosen.encoded)));
     } catch (const std::bad_alloc&) {
@@ -390,7 +433,8 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     try {
       if (names_parts(params)) return parted_beside(request, parsed, params, reference);
       Way way;
-      QUERN_ASSIGN_OR_RETURN(way.layout, read_params(params, request.shape));
+      QUERN_ASSIGN_OR_RETURN(const StoredParams stored, read_params(params, request.shape));
+      way.layout = stored.layout;
       way.layout.reference = reference;
       way.tightening = parsed.tightening_or(0);
       CodecPlan plan;
@@ -416,13 +460,19 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
         return make_parted_decoder(request.dtype, request.shape, partition,
                                    kernels::stencil_kernels(kernels::best_isa()));
       }
-      QUERN_ASSIGN_OR_RETURN(const Layout layout, read_params(request.params, request.shape));
+      QUERN_ASSIGN_OR_RETURN(const StoredParams stored, read_params(request.params, request.shape));
+      const Layout& layout = stored.layout;
       const ChunkGrid grid = make_grid(request.shape, layout);
       const LevelsForm form = levels_form(request.shape, layout, grid);
-      const ChunkSpec spec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form};
+      ChunkSpec spec{request.dtype, grid.chunk, &kernels::stencil_kernels(kernels::best_isa()), form};
       const Levels levels(request.shape, layout, grid, form);
       if (layout.reference)
         return std::unique_ptr<ChunkDecoder>(std::make_unique<BesideDecoder>(grid, spec, levels, *layout.reference));
+      if (stored.model) {
+        QUERN_ASSIGN_OR_RETURN(auto networks, open_networks(*stored.model, models_, kernels::best_isa()));
+        spec.networks = &networks->of_chunks;
+        return std::unique_ptr<ChunkDecoder>(std::make_unique<NetworkDecoder>(grid, spec, levels, std::move(networks)));
+      }
       return std::unique_ptr<ChunkDecoder>(std::make_unique<Decoder>(grid, spec, levels));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::out_of_memory, "stencil: out of memory while opening");
@@ -453,13 +503,17 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
     }
     return make_parted_encoder(request.shape, partition.chunk_slices, std::move(parts), reference);
   }
+
+  const ModelSource* models_;  ///< null: there are none
 };
 
 }  // namespace
 
 const ArrayCodec& stencil_codec() {
-  static const Codec codec;
+  static const Codec codec(nullptr);
   return codec;
 }
+
+std::unique_ptr<ArrayCodec> stencil_codec_with(const ModelSource& models) { return std::make_unique<Codec>(&models); }
 
 }  // namespace quern::codec::stencil

@@ -17,6 +17,7 @@
 #include <torch/version.h>
 
 #include "codecs/autoencoder/train/train.h"
+#include "codecs/stencil/train/train.h"
 #include "surrogate/numbers.h"
 #include "surrogate/train/network.h"
 #include "surrogate/train/patch_networks.h"
@@ -418,6 +419,7 @@ int main(int argc, char** argv) {
   try {
     if (argc > 1 && std::strcmp(argv[1], "autoencoder") == 0)
       return quern::codec::autoencoder::train::run(argc - 2, argv + 2);
+    if (argc > 1 && std::strcmp(argv[1], "superres") == 0) return quern::codec::stencil::train::run(argc - 2, argv + 2);
     return quern::surrogate::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "quern: training failed: %s\n", error.what());

@@ -116,7 +116,7 @@ TEST(BlockModel, OfAnotherKindOrVersion_IsNamed) {
     bytes[at] = value;
     return code_of(resealed(bytes));
   };
-  EXPECT_EQ(with(8, kBlockModelVersion + 1), StatusCode::unsupported_version);
+  EXPECT_EQ(with(8, kModelFileVersion + 1), StatusCode::unsupported_version);
   EXPECT_EQ(with(8, 2), StatusCode::corrupt);
   EXPECT_EQ(with(10, 1), StatusCode::unsupported);
   EXPECT_EQ(with(12, 2), StatusCode::unsupported_version);  // of the engine

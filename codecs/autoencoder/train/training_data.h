@@ -3,31 +3,15 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include <quern/array.h>
+#include "surrogate/train/training_arrays.h"
 
 namespace quern::codec::autoencoder::train {
 
-/// An array in binary32, and its bytes as they were.
-struct TrainingArray {
-  std::string path;
-  std::string sha256;  ///< of the elements
-  std::array<std::uint64_t, 3> extents{1, 1, 1};
-  std::vector<float> values;  ///< of 0 where they are not finite
-  float half_range = 0;       ///< of finite values
-};
-
-struct TrainingData {
-  std::vector<TrainingArray> train;  ///< early steps
-  std::vector<TrainingArray> test;   ///< later steps
-};
-
-/// Reads raw files whose names tell type and shape, and .npy files; the last quarter of them, in the order given, is for
-/// tests. Of one file, the last quarter of its first axis. False with a sentence in `problem`: nothing to read, no
-/// finite values, a constant, too few steps.
-bool read_training_data(const std::vector<std::string>& paths, TrainingData& data, std::string& problem);
+using surrogate::read_training_data;
+using surrogate::TrainingArray;
+using surrogate::TrainingData;
 
 /// Blocks less their means, by half the ranges of their arrays, one after another: at most `most` of them from random
 /// places, the same for the same seed. Places are where the codec has blocks, and others where `anywhere`.

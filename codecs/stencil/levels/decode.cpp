@@ -1,6 +1,7 @@
 // Bytes to a chunk in levels. The bytes are hostile: whatever they are, nothing is read or written out of bounds.
 #include <algorithm>
 #include <array>
+#include <new>
 #include <type_traits>
 
 #include "codecs/stencil/elements.h"
@@ -13,6 +14,7 @@
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/networks/level_networks.h"
 #include "coding/stream_reader.h"
 #include "coding/token_tables.h"
 #include "kernels/stencil/rules.h"
@@ -23,14 +25,14 @@ namespace {
 
 template <class Value>
 struct DecodeMemory {
-  DecodeMemory(Arena& arena, const LevelAxes& axes)
+  DecodeMemory(Arena& arena, const LevelAxes& axes, bool networks)
       : predictors(arena.take<Predictor>(LevelsModel::predictor_count(axes))),
         tables(arena.take<kernels::TokenTable>(kernels::kContextBins)),
         contexts(arena.take<std::uint8_t>(row_room(axes.extents[axes.rank - 1]))),
         codes(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         predicted(arena.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
         small_predicted(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
-        grid(arena, axes),
+        grid(arena, axes, networks),
         predictor(arena) {}
   Predictor* predictors;
   kernels::TokenTable* tables;
@@ -68,6 +70,7 @@ class LevelsReader {
   /// Decodes levels down to `last`: to the box, or its points to `coarse`.
   Status run(std::span<const std::uint8_t> in, unsigned last, const CoarsePlaces* coarse) {
     last_ = last;
+    model_.networks = spec_.networks;
     QUERN_RETURN_IF_ERROR(read_levels_model(in, view_.axes, model_));
     if (model_.format.masked != (out_.special != nullptr)) return corrupt("stencil: a chunk and its mask do not agree");
     // Special elements may have any value between these.
@@ -141,8 +144,15 @@ class LevelsReader {
     if (given_ != nullptr) load_given_plane(view_, given_, grid);
     memory_.predictor.start_level(grid);
     const std::int64_t quantum = model_.quantum(level);
+    std::size_t predicted = 0;
+    Status stopped;
     const bool complete = for_coded_runs(grid, [&](const CodedRun& run) {
       const std::size_t c = run.first.parity_class;
+      if (by_network(level, run) && c != predicted) {
+        predicted = c;
+        stopped = predict_by_network(c);
+        if (!stopped.ok() || too_wide_) return false;
+      }
       memory_.predictor.open_values(grid, run, model_);
       memory_.predictor.open_contexts(grid, run, model_);
       Value* values = grid.values(c, run.first.index);
@@ -163,7 +173,23 @@ class LevelsReader {
       return streams.failed == 0 && !too_wide_;
     });
     if (too_wide_) return {};
+    QUERN_RETURN_IF_ERROR(stopped);
     return complete ? Status{} : corrupt("stencil: a stream is too short");
+  }
+  bool by_network(unsigned level, const CodedRun& run) const {
+    return model_.predictor(level, run.first.later, run.first.parity_class).kind ==
+           static_cast<std::uint8_t>(PredictorKind::network);
+  }
+  /// Fills the rows of the class's network, when all that it looks at is decoded.
+  Status predict_by_network(std::size_t parity_class) {
+    if (spec_.networks->networks == nullptr)
+      return Status(StatusCode::missing_model, "the stream needs its model, which was not found");
+    try {
+      too_wide_ = !spec_.networks->networks->predict_class(memory_.grid, parity_class, model_.format.fraction_bits);
+      return {};
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::out_of_memory, "stencil: out of memory while decoding");
+    }
   }
   /// Predictions and contexts of a row of a run; true where the predictions are small ones.
   bool predict_row(const CodedRun& run, std::size_t number) {
@@ -316,22 +342,23 @@ class LevelsReader {
 
 namespace {
 
-std::size_t decode_scratch_for(const LevelsView& view, std::size_t given_elems) {
+std::size_t decode_scratch_for(const LevelsView& view, std::size_t given_elems, bool networks) {
   Arena arena(nullptr);
   static_cast<void>(arena.take<double>(given_elems));
-  const DecodeMemory<double> memory(arena, view.axes);
+  const DecodeMemory<double> memory(arena, view.axes, networks);
   return arena.used() + arena.used() / 8 + 65536;
 }
 
 }  // namespace
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec) {
-  return decode_scratch_for(LevelsView(full_box(spec), spec.form), 0);
+  return decode_scratch_for(LevelsView(full_box(spec), spec.form), 0, spec.networks != nullptr);
 }
 
 std::size_t levels_after_decode_scratch_bytes(const ChunkSpec& spec) {
   const MutableBox3 full = full_box(spec);
-  return decode_scratch_for(LevelsView::after_reference(full, spec.form), static_cast<std::size_t>(full.elems()));
+  return decode_scratch_for(LevelsView::after_reference(full, spec.form), static_cast<std::size_t>(full.elems()),
+                            spec.networks != nullptr);
 }
 
 namespace {
@@ -343,7 +370,8 @@ Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const 
   Arena measured(nullptr);
   const std::size_t given_elems = reference == nullptr ? 0 : static_cast<std::size_t>(out.elems());
   static_cast<void>(measured.take<double>(given_elems));
-  const DecodeMemory<double> needed(measured, view.axes);
+  const bool networks = spec.networks != nullptr;
+  const DecodeMemory<double> needed(measured, view.axes, networks);
   if (measured.used() > scratch.size())
     return Status(StatusCode::internal, "stencil: scratch is too small for a chunk");
   return with_element(spec.dtype, [&](auto element) -> Status {
@@ -352,7 +380,7 @@ Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const 
       // Half the memory to go through; few chunks have values that do not fit.
       Arena arena(scratch.data());
       double* const room = arena.take<double>(given_elems);
-      DecodeMemory<std::int32_t> memory(arena, view.axes);
+      DecodeMemory<std::int32_t> memory(arena, view.axes, networks);
       LevelsReader<Element, std::int32_t> reader(spec, out, view, memory);
       if (reference != nullptr) reader.follow(*reference, room);
       const Status status = reader.run(in, level, coarse);
@@ -360,7 +388,7 @@ Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const 
     }
     Arena arena(scratch.data());
     double* const room = arena.take<double>(given_elems);
-    DecodeMemory<double> memory(arena, view.axes);
+    DecodeMemory<double> memory(arena, view.axes, networks);
     LevelsReader<Element, double> reader(spec, out, view, memory);
     if (reference != nullptr) reader.follow(*reference, room);
     return reader.run(in, level, coarse);
@@ -415,6 +443,7 @@ Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const 
   if (own_level(form, view, 1) == 0) return cuts;
   Vector<Predictor> predictors(LevelsModel::predictor_count(view.axes));
   LevelsModel model;
+  model.networks = spec.networks;
   model.predictors = predictors.data();
   std::span<const std::uint8_t> rest = chunk.subspan(1);
   QUERN_RETURN_IF_ERROR(read_levels_model(rest, view.axes, model));

@@ -19,6 +19,7 @@
 #include "codecs/stencil/levels/sections.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
+#include "codecs/stencil/networks/level_networks.h"
 #include "coding/distribution_fit.h"
 #include "coding/quick_estimate.h"
 #include "coding/symbol_counts.h"
@@ -50,6 +51,7 @@ class LevelsWriter {
         sorted_(sorted),
         sample_memory_(memory.before_symbols().samples),
         fit_room_(memory.before_symbols().fits) {
+    model_.networks = spec.networks;
     model_.format = format;
     model_.tightening = spec.tightening;
     model_.predictors = memory.predictors;
@@ -182,9 +184,19 @@ class LevelsWriter {
   }
 
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
+    const bool network = predict_by_network(level, parity_class);
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), LevelsFitting(spec_), fit_room_, model_);
+                     memory_.predictor.list(later, parity_class), network, LevelsFitting(spec_), fit_room_, model_);
     memory_.predictor.forget(later, parity_class);
+  }
+
+  /// Fills the rows of the class's network; false where it has none.
+  bool predict_by_network(unsigned level, std::size_t parity_class) {
+    const LevelNetworks* const networks = spec_.networks == nullptr ? nullptr : spec_.networks->networks;
+    if (networks == nullptr || !spec_.parts.weights || !networks->predicts(axes(), level, parity_class)) return false;
+    if (networks->predict_class(grid(), parity_class, model_.format.fraction_bits)) return true;
+    loop_.give_up_narrow();
+    return false;
   }
 
   /// Where one plane alone is coded, a class is fitted when all that it looks at has its final values.

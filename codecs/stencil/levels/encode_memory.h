@@ -97,7 +97,7 @@ struct LevelsEncodeMemory : LevelsCodesMemory {
         counts(arena),
         predictor(arena),
         grid_begin(arena.used()),
-        grid(arena, axes),
+        grid(arena, axes, spec.networks != nullptr),
         sections(arena, arena.share<std::uint16_t>(grid_begin, SectionWriter::room(spec.raw_bytes())), spec.raw_bytes(),
                  spec.kernels),
         special(arena.take<std::uint8_t>(elems)) {}

@@ -20,8 +20,9 @@ constexpr SampleLimits kPredictorSamples{1536, 6144};
 constexpr SampleLimits kMediumSamples{768, 3072};
 constexpr SampleLimits kLowSamples{384, 1536};
 constexpr std::size_t kMinSamplesPerGroup = 6;
-constexpr std::size_t kRounds = 2;  // of reweighting; one for a quick fit
-constexpr double kRidge = 0.004;    // pull towards the cubic, in square codes a sample
+constexpr std::size_t kRounds = 2;           // of reweighting; one for a quick fit
+constexpr double kRidge = 0.004;             // pull towards the cubic, in square codes a sample
+constexpr std::uint64_t kNetworkGain = 256;  // a network gains at least one part in so many
 constexpr std::uint8_t kFitted = static_cast<std::uint8_t>(PredictorKind::fitted);
 
 const SampleLimits& predictor_samples(Effort effort) {
@@ -193,6 +194,15 @@ class PredictorFit {
     }
     predictor = best_;
   }
+  /// Takes a fit of all groups, the last of which is a network's, where it costs clearly less than another predictor.
+  void run_network(std::uint64_t other_cost) {
+    Predictor& predictor = model_.predictor(level_, rows_.later, rows_.parity_class);
+    best_ = predictor;
+    best_cost_ = other_cost - other_cost / kNetworkGain;
+    if (samples_ >= kMinSamplesPerGroup * list_.count) fit(true);
+    predictor = best_;
+  }
+  std::uint64_t best_cost() const { return best_cost_; }
 
  private:
   const double* block(std::size_t b) const { return room_.block(b, list_.count); }
@@ -265,7 +275,8 @@ class PredictorFit {
       if (!solve(sums, prior, total * kRidge, double_steps, u)) return;
     }
     Predictor candidate;
-    candidate.kind = kFitted;
+    const bool network = list_.groups[unknowns - 1] == kNetworkGroup;
+    candidate.kind = network ? static_cast<std::uint8_t>(PredictorKind::network) : kFitted;
     if (round_weights(u, candidate.weights)) return consider(candidate, stored_bits(candidate.weights));
     if (axes_.given == 0) return;
     // Many weights beside a reference may be larger together than they may be: a stronger pull makes them smaller.
@@ -333,13 +344,21 @@ class PredictorFit {
 
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                      const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
-                      LevelsModel& model) {
-  room.filled.clear();
-  if (list.count > 0 && rows.rows > 0)
-    gather_samples(grid.axes(), grid.level(), rows, places, targets, list, how, model, room,
-                   GridFeatures<Value>(grid, rows.parity_class, list, how.kernels));
-  PredictorFit(grid.axes(), grid.level(), rows, list, how, room, model).run();
+                      const LevelTargets& targets, const GroupList& list, bool network, const LevelsFitting& how,
+                      FitRoom& room, LevelsModel& model) {
+  const auto gather = [&](const GroupList& groups) {
+    room.filled.clear();
+    if (groups.count > 0 && rows.rows > 0)
+      gather_samples(grid.axes(), grid.level(), rows, places, targets, groups, how, model, room,
+                     GridFeatures<Value>(grid, rows.parity_class, groups, how.kernels));
+  };
+  gather(list);
+  PredictorFit fit(grid.axes(), grid.level(), rows, list, how, room, model);
+  fit.run();
+  if (!network || rows.rows == 0) return;
+  const GroupList with_network = groups_of_kind(list, static_cast<std::uint8_t>(PredictorKind::network));
+  gather(with_network);
+  PredictorFit(grid.axes(), grid.level(), rows, with_network, how, room, model).run_network(fit.best_cost());
 }
 
 SampledRows predictor_rows(const ClassRows& rows, Effort effort) { return list_rows(rows, predictor_samples(effort)); }
@@ -355,7 +374,8 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
 }
 
 template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
-                               const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
+                               const GroupList&, bool, const LevelsFitting&, FitRoom&, LevelsModel&);
 template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
-                               const LevelTargets&, const GroupList&, const LevelsFitting&, FitRoom&, LevelsModel&);
+                               const LevelTargets&, const GroupList&, bool, const LevelsFitting&, FitRoom&,
+                               LevelsModel&);
 }  // namespace quern::codec::stencil

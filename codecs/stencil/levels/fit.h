@@ -51,11 +51,12 @@ class FitRoom {
 inline std::size_t loop_rounds(Effort effort) { return effort >= Effort::low ? 1 : 2; }
 
 /// Chooses the predictor of a class from candidates, fitted ones among them unless they are switched off, on points
-/// sampled from the open level's values as they are now. Scalar binary64 in a fixed order, costs in integers.
+/// sampled from the open level's values as they are now; and from one with what a network makes of the class, if there
+/// is a `network` whose rows are filled. Scalar binary64 in a fixed order, costs in integers.
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
-                      const LevelTargets& targets, const GroupList& list, const LevelsFitting& how, FitRoom& room,
-                      LevelsModel& model);
+                      const LevelTargets& targets, const GroupList& list, bool network, const LevelsFitting& how,
+                      FitRoom& room, LevelsModel& model);
 
 SampledRows predictor_rows(const ClassRows& rows, Effort effort);
 /// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its

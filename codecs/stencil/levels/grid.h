@@ -102,14 +102,16 @@ class LevelGridOf {
     std::array<std::size_t, kMaxAxes> pitches{};  ///< elements from an index to the next
   };
 
-  LevelGridOf(Arena& arena, const LevelAxes& axes) : axes_(axes) {
+  /// `networks`: with rows for what networks make of the points of the finest level.
+  LevelGridOf(Arena& arena, const LevelAxes& axes, bool networks = false) : axes_(axes) {
     std::array<std::size_t, 2> sizes{};
     for (unsigned level = 0; level <= axes.top(); ++level) {
       lay_out(level);
       sizes[level & 1] = std::max(sizes[level & 1], size_);
     }
+    if (networks) network_ = static_cast<std::ptrdiff_t>(sizes[0]);
     for (std::size_t i = 0; i < 2; ++i) {
-      values_[i] = arena.take<Value>(sizes[i]);
+      values_[i] = arena.take<Value>(sizes[i] + (i == 0 && networks ? sizes[0] : 0));
       magnitudes_[i] = arena.take<Magnitude>(sizes[i]);
     }
   }
@@ -127,6 +129,9 @@ class LevelGridOf {
   Magnitude* magnitudes(std::size_t parity_class, const RowIndex& row) {
     return magnitudes_[level_ & 1] + at(views_[parity_class], row);
   }
+  /// What a network makes of a row of the finest level: the tap of offset 0. It lies as far behind the row's values for
+  /// every row.
+  Value* network_row(std::size_t parity_class, const RowIndex& row) { return values(parity_class, row) + network_; }
   std::size_t run_axis() const { return stencil::run_axis(axes_); }
   std::size_t run_rows(std::size_t parity_class) const {
     return run_axis() < kMaxAxes ? views_[parity_class].extents[run_axis()] : 1;
@@ -173,7 +178,7 @@ class LevelGridOf {
   template <class Weight>
   void plan_tap(std::size_t parity_class, const Offset& offset, Weight weight, PlannedTaps<Weight>& out) const {
     const std::size_t c = tap_class(parity_class, offset);
-    std::ptrdiff_t from_row = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]);
+    std::ptrdiff_t from_row = tap_step(parity_class, axes_.rank - 1, offset[axes_.rank - 1]) + network_from(offset);
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a)
       from_row += tap_step(parity_class, a, offset[a]) * static_cast<std::ptrdiff_t>(views_[c].pitches[a]);
     out.entries[out.count++] = {from_row, weight, static_cast<std::uint8_t>(c)};
@@ -251,6 +256,7 @@ class LevelGridOf {
     }
     static_cast<TapCount&>(out) = taps;
   }
+  std::ptrdiff_t network_from(const Offset& offset) const { return offset == Offset{} ? network_ : 0; }
   /// Index along an axis of the class that the tap lies in; may lie beyond it.
   std::ptrdiff_t tap_index(std::size_t parity_class, std::size_t axis, std::size_t index, int offset) const {
     if (!axes_.hierarchical(axis)) return std::max<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(index) + offset, 0);
@@ -281,8 +287,8 @@ class LevelGridOf {
   /// run and of its row.
   bool place_inside(std::size_t parity_class, const RowIndex& row, const Offset& offset, std::ptrdiff_t& place) const {
     const View& view = views_[tap_class(parity_class, offset)];
-    place =
-        static_cast<std::ptrdiff_t>(view.first) + tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]);
+    place = static_cast<std::ptrdiff_t>(view.first) +
+            tap_index(parity_class, axes_.rank - 1, 0, offset[axes_.rank - 1]) + network_from(offset);
     for (std::size_t a = 0; a + 1 < axes_.rank; ++a) {
       const std::ptrdiff_t i = tap_index(parity_class, a, row[a], offset[a]);
       if ((i < 0 || i >= static_cast<std::ptrdiff_t>(view.extents[a])) && a != run_axis()) return false;
@@ -299,6 +305,7 @@ class LevelGridOf {
   SmallValues<Value> small_;
   std::size_t size_ = 0;
   std::size_t row_pitch_ = 0;
+  std::ptrdiff_t network_ = 0;  ///< from the values of the finest level to its network's; 0: there are none
   std::array<RowEnds, kParityClasses> ends_;
   std::array<View, kParityClasses> views_{};
   std::array<Value*, 2> values_{};

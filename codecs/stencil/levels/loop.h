@@ -39,6 +39,8 @@ class LevelsLoop {
 
   /// False when a value that should be narrow was not: then nothing that was coded has a meaning.
   bool narrow() const { return narrow_; }
+  /// What a network makes of a point is not narrow.
+  void give_up_narrow() { narrow_ = false; }
   /// Elements that missed the bound in last runs, by their number in C order.
   Vector<std::pair<std::uint64_t, Bits>>& exceptions() { return exceptions_; }
 

@@ -64,8 +64,8 @@ void write_predictors(const LevelsModel& model, const LevelAxes& axes, BitWriter
           if (predictor.as_coarser) continue;
         }
         writer.put(predictor.kind, kKindBits);
-        if (predictor.kind != kFitted) continue;
-        const std::size_t count = groups_of(axes, level, c, later).count;
+        if (!has_weights(predictor.kind)) continue;
+        const std::size_t count = groups_of_kind(groups_of(axes, level, c, later), predictor.kind).count;
         const unsigned order = best_order(predictor, count);
         writer.put(order, kOrderBits);
         for (std::size_t g = 0; g < count; ++g)
@@ -103,10 +103,12 @@ Status read_predictors(BitReader& reader, const LevelAxes& axes, LevelsModel& mo
           continue;
         }
         predictor.kind = static_cast<std::uint8_t>(reader.get(kKindBits));
-        if (!kind_possible(axes, predictor.kind, c, later))
+        if (!kind_possible(axes, predictor.kind, c, later) ||
+            (predictor.kind == static_cast<std::uint8_t>(PredictorKind::network) &&
+             !may_predict(model.networks, axes, level, c)))
           return Status(StatusCode::corrupt, "stencil: a class has an impossible predictor");
-        const GroupList list = groups_of(axes, level, c, later);
-        if (predictor.kind == kFitted) {
+        const GroupList list = groups_of_kind(groups_of(axes, level, c, later), predictor.kind);
+        if (has_weights(predictor.kind)) {
           QUERN_RETURN_IF_ERROR(read_weights(reader, list, weight_bits, predictor));
         } else {
           predictor.weights = fixed_weights(axes, predictor.kind, c, list, weight_bits);

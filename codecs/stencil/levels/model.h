@@ -15,6 +15,7 @@
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/taps.h"
 #include "codecs/stencil/levels/value_format.h"
+#include "codecs/stencil/networks/chunk_networks.h"
 #include "coding/context.h"
 #include "coding/distributions.h"
 
@@ -47,6 +48,8 @@ inline constexpr std::size_t kContextSets = 2;
 constexpr std::size_t context_set(unsigned level) { return level == 0 ? 0 : 1; }
 
 struct LevelsModel {
+  /// Of the stream's model; null: no class has a network. Not stored in chunks.
+  const ChunkNetworks* networks = nullptr;
   LevelsValueFormat format;
   Border border = Border::mirrored;
   std::uint8_t tightening = 0;  ///< row of kLevelSteps

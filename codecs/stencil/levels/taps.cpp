@@ -86,10 +86,15 @@ GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_cl
   return list;
 }
 
+GroupList groups_of_kind(GroupList groups, std::uint8_t kind) {
+  if (kind == static_cast<std::uint8_t>(PredictorKind::network)) groups.groups[groups.count++] = kNetworkGroup;
+  return groups;
+}
+
 bool kind_possible(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, bool later) {
   if (kind >= kPredictorKinds) return false;
   if (kind == static_cast<std::uint8_t>(PredictorKind::previous)) return later;
-  if (kind == static_cast<std::uint8_t>(PredictorKind::fitted)) return parity_class != 0 || later;
+  if (has_weights(kind)) return parity_class != 0 || later;
   if (kind == static_cast<std::uint8_t>(PredictorKind::mean_cubic)) return true;
   const std::size_t axis = kind - 1u;
   return axis < axes.rank && axes.parity(parity_class, axis) != 0;

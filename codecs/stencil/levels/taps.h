@@ -39,6 +39,9 @@ struct GroupList {
   }
 };
 
+/// The offset of what a network makes of the point itself.
+inline constexpr TapGroup kNetworkGroup{{}, false};
+
 /// The groups of a class at a level; `later`: of planes after the first of a sequential axis.
 GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later);
 
@@ -48,12 +51,18 @@ enum class PredictorKind : std::uint8_t {
   axis_cubic = 1,  ///< 1 + axis: cubic along one odd axis
   previous = 5,    ///< the plane before
   fitted = 6,      ///< stored weights
+  network = 7,     ///< the same, with one for what a network makes of the point
 };
-inline constexpr std::uint8_t kPredictorKinds = 7;
+inline constexpr std::uint8_t kPredictorKinds = 8;
+/// Whether a kind has stored weights.
+constexpr bool has_weights(std::uint8_t kind) { return kind >= static_cast<std::uint8_t>(PredictorKind::fitted); }
 
-/// True when a class can have that kind.
+/// The groups of a predictor of that kind.
+GroupList groups_of_kind(GroupList groups, std::uint8_t kind);
+
+/// True when a class can have that kind; of networks only those that the chunk's model has can be, too.
 bool kind_possible(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, bool later);
-/// The weights of a kind other than `fitted`: they sum to 2^weight_bits, or to 0 for a class without groups.
+/// The weights of a kind that stores none: they sum to 2^weight_bits, or to 0 for a class without groups.
 GroupWeights fixed_weights(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, const GroupList& list,
                            unsigned weight_bits);
 

@@ -99,14 +99,14 @@ class RowPredictorOf {
   void open_values(const LevelGrid& grid, const CodedRun& run, const LevelsModel& model) {
     const ContextRow& first = run.first;
     Plan& plan = this->plan(first.later, first.parity_class);
-    const GroupWeights& weights = model.predictor(first.level, first.later, first.parity_class).weights;
+    const auto& [kind, as_coarser, weights] = model.predictor(first.level, first.later, first.parity_class);
     const bool inside = grid.inside(first.index);
     if (inside) {
-      if (!plan.has_taps) grid.plan_values(first.parity_class, plan.list, weights, plan.taps);
+      if (!plan.has_taps) grid.plan_values(first.parity_class, groups_of_kind(plan.list, kind), weights, plan.taps);
       plan.has_taps = true;
       grid.planned_sources(first.index, plan.taps, *values_);
     } else {
-      grid.value_sources(first.parity_class, first.index, plan.list, weights, *values_);
+      grid.value_sources(first.parity_class, first.index, groups_of_kind(plan.list, kind), weights, *values_);
     }
     sums_fit_ = false;
     if (grid.small()) {

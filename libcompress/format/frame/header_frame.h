@@ -39,8 +39,10 @@ inline constexpr std::uint64_t kMaskLevels = 16;
 inline constexpr std::uint64_t kReferences = 32;
 /// Runs of slices of the leading axis are coded by themselves; the codec's parameters say which and how.
 inline constexpr std::uint64_t kParts = 64;
+/// Chunks may be predicted by networks of a model, which the codec's parameters name.
+inline constexpr std::uint64_t kNetworks = 256;
 inline constexpr std::uint64_t kKnownMustUnderstand =
-    kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences | kParts;
+    kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences | kParts | kNetworks;
 
 /// What stands first in every header.
 struct StreamStart {

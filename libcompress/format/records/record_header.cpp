@@ -123,8 +123,9 @@ void read_section(ByteReader& in, std::size_t index, RecordSection& section) {
 void read_fields(ByteReader& in, RecordHeader& header, std::span<const std::uint8_t>& params, MetadataView& metadata) {
   detail::read_stream_start(in, header);
   in.require((header.must_understand & kRecords) != 0, FormatFault::holds_an_array);
-  in.require((header.must_understand & (kLevelTables | kMaskViews | kMaskLevels | kReferences | kParts)) == 0,
-             FormatFault::unknown_features, header.must_understand);
+  in.require(
+      (header.must_understand & (kLevelTables | kMaskViews | kMaskLevels | kReferences | kParts | kNetworks)) == 0,
+      FormatFault::unknown_features, header.must_understand);
   header.writer = detail::read_writer(in);
   RecordLayout& layout = header.layout;
   layout.items = in.varint(kMaxElems);

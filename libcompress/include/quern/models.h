@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <quern/codec.h>
@@ -23,6 +24,13 @@ class ModelSource {
   /// Bytes of a model file (docs/format-model.md) of that id; `missing_model` where there is none. What it returns is
   /// checked: another model is refused.
   virtual Result<Vector<std::uint8_t>> find(const ModelId& id) const = 0;
+};
+
+/// A ChunkEncoder or ChunkDecoder of a codec that works without models, too, and whose array is coded with one, is one
+/// of these as well (found by dynamic_cast).
+class UsesModel {
+ public:
+  virtual ~UsesModel() = default;
 };
 
 /// Models in memory. Models are added before, not while, others look for them.
@@ -51,6 +59,16 @@ Status embed_model(std::span<const std::uint8_t> stream, const ModelSource& mode
 /// The other way round: writes the stream without the model, by whose id readers will look for it, and returns the
 /// model's file, which must be kept. A stream that does not hold its model fails with missing_model.
 Result<Vector<std::uint8_t>> take_out_model(std::span<const std::uint8_t> stream, ByteSink& out);
+
+/// What a stream says of the model that its chunks may need.
+struct StreamModel {
+  bool embedded = false;  ///< the stream holds what decoding takes of it
+  ModelId id{};
+  std::uint64_t bytes = 0;  ///< of the stream that the model takes; 0 where it is outside
+};
+/// Of the stream at the source's position, from its header alone; none where it uses no model. Fails as decoders do
+/// where the header is damaged, or the model in it. O(header).
+Result<std::optional<StreamModel>> inspect_model(ByteSource& source);
 
 /// The codecs of builtin_codecs(), whose learned ones find models that are not embedded in a stream, and those that
 /// settings name, in a source. Does not own the source, which outlives it.

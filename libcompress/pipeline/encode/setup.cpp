@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include <quern/models.h>
+
 #include "libcompress/format/frame/trailer.h"
 #include "libcompress/format/grid/limits.h"
 #include "libcompress/format/grid/segment.h"
@@ -200,6 +202,7 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   }
   setup.parted = dynamic_cast<const PartedChunkEncoder*>(setup.encoder.get());
   if (setup.parted != nullptr) setup.header.must_understand |= kParts;
+  if (dynamic_cast<const UsesModel*>(setup.encoder.get()) != nullptr) setup.header.must_understand |= kNetworks;
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;
   if (setup.encoder->levels() > 0 && request.shape.elems() >= kLevelTableElems)
