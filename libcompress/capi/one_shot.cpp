@@ -87,8 +87,8 @@ Status compress_array(quern_context& context, const CompressOptions& options, co
   return {};
 }
 
-Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
-                      quern_array* array) {
+Status decompress_box(quern_context& context, const OpenDecoder& open, const std::uint64_t* begin,
+                      const std::uint64_t* end, quern_array* array) {
   Layout layout;
   QUERN_RETURN_IF_ERROR(read_array(array, true, layout));
   Box box;
@@ -98,10 +98,16 @@ Status decompress_box(quern_context& context, ByteSource& source, const std::uin
   std::copy_n(end, box.rank, box.end.begin());
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
-  QUERN_ASSIGN_OR_RETURN(const auto decoder,
-                         Decoder::open(source, context.codecs(), remaining(context.execution, output.copied_bytes())));
+  QUERN_ASSIGN_OR_RETURN(const auto decoder, open(remaining(context.execution, output.copied_bytes())));
   QUERN_RETURN_IF_ERROR(decoder->region(box, output.view()));
   return output.deliver();
+}
+
+Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
+                      quern_array* array) {
+  return decompress_box(
+      context, [&](const Execution& execution) { return Decoder::open(source, context.codecs(), execution); }, begin,
+      end, array);
 }
 
 Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array,
@@ -117,6 +123,17 @@ Status decompress_whole(quern_context& context, ByteSource& source, quern_array*
     return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
                   static_cast<std::int64_t>(done.input_bytes), static_cast<std::int64_t>(source.size()));
   return output.deliver();
+}
+
+Status pull_whole(Decoder& decoder, std::uint64_t size, const MutableArrayView& out) {
+  if (decoder.info().dtype != out.dtype || !(decoder.shape() == out.shape))
+    return Status(StatusCode::invalid_shape, "the array has another type or shape than the stream");
+  const std::span<std::uint8_t> bytes{static_cast<std::uint8_t*>(out.data), static_cast<std::size_t>(out.bytes())};
+  QUERN_RETURN_IF_ERROR(decoder.pull(bytes).status());
+  if (decoder.report().input_bytes != size)
+    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
+                  static_cast<std::int64_t>(decoder.report().input_bytes), static_cast<std::int64_t>(size));
+  return {};
 }
 
 Status decompress_array(quern_context& context, const void* stream, std::uint64_t size, quern_array* array,

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 
 #include <quern/compress.h>
@@ -21,12 +23,20 @@ quern_report make_report(const CompressReport& report);
 /// The context's execution with what packing took away from its memory.
 Execution remaining(const Execution& execution, std::uint64_t taken);
 
-/// The box [begin, end) of the stream in `source`.
+/// Opens the decoder of a box.
+using OpenDecoder = std::function<Result<std::unique_ptr<Decoder>>(const Execution&)>;
+
+/// The box [begin, end) of a decoder, or of the stream in `source`.
+Status decompress_box(quern_context& context, const OpenDecoder& open, const std::uint64_t* begin,
+                      const std::uint64_t* end, quern_array* array);
 Status decompress_box(quern_context& context, ByteSource& source, const std::uint64_t* begin, const std::uint64_t* end,
                       quern_array* array);
 /// The same of the stream in `source`, which ends where the source does, into host memory or by way of it.
 Status decompress_whole(quern_context& context, ByteSource& source, quern_array* array,
                         const DecompressOptions& options);
+
+/// All values of a decoder whose stream has `size` bytes, into host memory; refuses another type or shape.
+Status pull_whole(Decoder& decoder, std::uint64_t size, const MutableArrayView& out);
 
 /// A stream as the caller gives it.
 inline std::span<const std::uint8_t> stream_bytes(const void* stream, std::uint64_t size) {

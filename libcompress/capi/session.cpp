@@ -70,18 +70,22 @@ Status decompress_step(quern_context& context, quern_session& session, const voi
   QUERN_ASSIGN_OR_RETURN(const auto decoder, open_step_beside(source, session.last, builtin_codecs(),
                                                               remaining(context.execution, output.copied_bytes())));
   const MutableArrayView& out = output.view();
-  if (decoder->info().dtype != out.dtype || !(decoder->shape() == out.shape))
-    return Status(StatusCode::invalid_shape, "the array has another type or shape than the stream");
   session.last = {};
-  const std::span<std::uint8_t> bytes{static_cast<std::uint8_t*>(out.data), static_cast<std::size_t>(out.bytes())};
-  QUERN_RETURN_IF_ERROR(decoder->pull(bytes).status());
-  if (decoder->report().input_bytes != size)
-    return Status(StatusCode::trailing_data, "the stream ends at byte {0} of {1}",
-                  static_cast<std::int64_t>(decoder->report().input_bytes), static_cast<std::int64_t>(size));
-  QUERN_RETURN_IF_ERROR(session.values.resize(bytes.size()));
-  if (!bytes.empty()) std::memcpy(session.values.data(), bytes.data(), bytes.size());
+  QUERN_RETURN_IF_ERROR(pull_whole(*decoder, size, out));
+  QUERN_RETURN_IF_ERROR(session.values.resize(out.bytes()));
+  if (out.bytes() != 0) std::memcpy(session.values.data(), out.data, out.bytes());
   session.last = {session.values.data(), out.dtype, out.shape};
   return output.deliver();
+}
+
+Status resume(quern_context& context, quern_session& session, const void* stream, std::uint64_t size,
+              const quern_array* values) {
+  if (stream == nullptr && size != 0) return null_argument("quern_session_resume: the stream is NULL");
+  Layout layout;
+  QUERN_RETURN_IF_ERROR(read_array(values, true, layout));
+  PackedInput input;
+  QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
+  return session.encoder->resume(stream_bytes(stream, size), input.view());
 }
 
 }  // namespace
@@ -113,4 +117,12 @@ quern_status quern_session_decompress(quern_context* context, quern_session* ses
     return guarded(thread_error(), [] { return null_argument("the context or the session is NULL"); });
   return guarded(context->error, &session->memory,
                  [&] { return quern::capi::decompress_step(*context, *session, stream, size, array); });
+}
+
+quern_status quern_session_resume(quern_context* context, quern_session* session, const void* stream, uint64_t size,
+                                  const quern_array* values) {
+  if (context == nullptr || session == nullptr)
+    return guarded(thread_error(), [] { return null_argument("the context or the session is NULL"); });
+  return guarded(context->error, &session->memory,
+                 [&] { return quern::capi::resume(*context, *session, stream, size, values); });
 }

@@ -39,6 +39,23 @@ class InFolder(unittest.TestCase):
 
 
 class Filter(InFolder):
+    def test_an_effort_is_a_part_of_the_settings(self):
+        found, data = [], FIELD[:16]
+        for effort, known in ((None, 6), (1, 1), (6, 6), (9, 9)):
+            with h5py.File(self.path, "w") as file:
+                kept = file.create_dataset("x", data=data, compression=qh.filter(abs=1e-2, codec="stencil", effort=effort))
+                self.assertEqual((qh.settings_of(kept)["effort"], qh.settings_of(kept)["goal"]), (known, "ratio"))
+                found.append(kept.id.get_storage_size())
+            self.assertLessEqual(np.abs(self.reopened() - data).max(), 1e-2)
+        self.assertEqual(found[0], found[2])
+        self.assertNotEqual(found[0], found[1])
+        with h5py.File(self.path, "w") as file:
+            kept = qh.create_dataset(file, "x", data, abs=1e-2, goal="speed")
+            self.assertEqual(qh.settings_of(kept)["effort"], 1)
+        for wrong in ({"effort": 0}, {"effort": 2, "goal": "speed"}):
+            with self.assertRaisesRegex(ValueError, "effort"):
+                qh.filter(abs=1, **wrong)
+
     def test_values_keep_their_bound(self):
         for arguments in ({"abs": 1e-2}, {"pwrel": 1e-3}, {"lossless": True}, {"abs": 1e-2, "codec": "lorenzo", "goal": "speed"}):
             for dtype in ("f4", ">f4", "f8", "i2", "u1", "f2"):

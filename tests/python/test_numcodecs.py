@@ -90,7 +90,7 @@ class Codec(unittest.TestCase):
 
     def test_configurations(self):
         for codec in (Quern(abs=1e-3), Quern(pwrel=0.01, codec="lorenzo", goal="speed"), Quern(lossless=True),
-                      Quern(abs=1, fill=[-999, float("nan")], dtype="<f4")):
+                      Quern(abs=1e-3, effort=3), Quern(abs=1, fill=[-999, float("nan")], dtype="<f4")):
             config = json.loads(json.dumps(codec.get_config()))
             self.assertEqual(numcodecs.get_codec(config), codec)
             self.assertEqual(eval(repr(codec), {"Quern": Quern, "nan": float("nan")}), codec)
@@ -98,7 +98,10 @@ class Codec(unittest.TestCase):
             self.assertEqual(hash(pickle.loads(pickle.dumps(codec))), hash(codec))
         self.assertEqual(Quern(abs=1e-3).get_config(),
                          {"id": "quern", "bound": "abs", "value": 1e-3, "codec": "auto", "goal": "ratio"})
+        self.assertEqual(Quern(abs=1e-3, effort=9).get_config()["effort"], 9)
         self.assertNotEqual(Quern(abs=1), Quern(abs=2))
+        with self.assertRaisesRegex(ValueError, "effort"):
+            Quern(abs=1, effort=10)
         with self.assertRaises(AttributeError):
             Quern(abs=1).codec_id = "other"
 

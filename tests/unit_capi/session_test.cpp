@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -141,6 +143,115 @@ TEST(Capi_Session, EveryStepAKeyStep_NeedsNoSession) {
     quern_array array = array_of(back);
     EXPECT_EQ(quern_decompress(calls.context, stream.data(), stream.size(), &array), QUERN_OK);
   }
+}
+
+/// Bytes in memory as a source, which may be a part of more.
+struct Bytes {
+  std::vector<std::uint8_t> bytes;
+  quern_source source = QUERN_SOURCE_INIT;
+  explicit Bytes(std::vector<std::uint8_t> given) : bytes(std::move(given)) {
+    source.size = bytes.size();
+    source.user = this;
+    source.read = [](void* user, std::uint64_t offset, void* to, std::uint64_t size) {
+      std::memcpy(to, static_cast<Bytes*>(user)->bytes.data() + offset, size);
+      return 0;
+    };
+  }
+};
+
+TEST(Capi_Session, AResumedSession_WritesTheSameBytes) {
+  const Fixture calls;
+  const Session whole;
+  std::vector<std::vector<std::uint8_t>> streams;
+  for (int step = 0; step < 4; ++step) streams.push_back(calls.compress(whole.handle, step));
+  const Session reader;
+  std::vector<float> back;
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_EQ(calls.decompress(reader.handle, streams[static_cast<std::size_t>(step)], back), QUERN_OK);
+    const Session later;
+    quern_array values = array_of(back);
+    const auto& stream = streams[static_cast<std::size_t>(step)];
+    ASSERT_EQ(quern_session_resume(calls.context, later.handle, stream.data(), stream.size(), &values), QUERN_OK);
+    EXPECT_EQ(calls.compress(later.handle, step + 1), streams[static_cast<std::size_t>(step) + 1]);
+  }
+  const Session later;
+  quern_array values = array_of(back);
+  values.extents[0] = 6;
+  EXPECT_EQ(quern_session_resume(calls.context, later.handle, streams[0].data(), streams[0].size(), &values),
+            QUERN_ERROR_INVALID_ARGUMENT);
+}
+
+TEST(Capi_Session, AStreamNamesItsReference_AndIsDecodedBesideIt) {
+  const Fixture calls;
+  const Session writer;
+  const auto first = calls.compress(writer.handle, 0);
+  const auto second = calls.compress(writer.handle, 1);
+  std::vector<float> before(kElems);
+  quern_array reference = array_of(before);
+  ASSERT_EQ(quern_decompress_beside(calls.context, first.data(), first.size(), nullptr, &reference), QUERN_OK);
+  std::uint64_t named = 1;
+  std::uint64_t found = 0;
+  std::uint32_t steps = 7;
+  ASSERT_EQ(quern_stream_reference(first.data(), first.size(), &named, &steps), QUERN_OK);
+  EXPECT_EQ(named, 0u);
+  EXPECT_EQ(steps, 0u);
+  ASSERT_EQ(quern_stream_reference(second.data(), second.size(), &named, &steps), QUERN_OK);
+  ASSERT_EQ(quern_hash_values(&reference, &found), QUERN_OK);
+  EXPECT_EQ(named, found);
+  EXPECT_EQ(steps, 1u);
+  std::vector<float> back(kElems);
+  quern_array array = array_of(back);
+  ASSERT_EQ(quern_decompress_beside(calls.context, second.data(), second.size(), &reference, &array), QUERN_OK);
+  const std::vector<float> original = step_values(1);
+  for (std::size_t i = 0; i < kElems; ++i) ASSERT_LE(std::fabs(double{original[i]} - double{back[i]}), kBound);
+  before[5] += 1;
+  EXPECT_EQ(quern_decompress_beside(calls.context, second.data(), second.size(), &reference, &array),
+            QUERN_ERROR_REFERENCE_MISSING);
+  EXPECT_EQ(quern_decompress_beside(calls.context, second.data(), second.size() - 1, &reference, &array),
+            QUERN_ERROR_REFERENCE_MISSING);
+  EXPECT_NE(quern_stream_reference(second.data(), 9, &named, &steps), QUERN_OK);
+}
+
+TEST(Capi_Session, AFileOfSteps_IsListedAndReadInParts) {
+  const Fixture calls;
+  const Session writer;
+  std::vector<std::uint8_t> file;
+  std::vector<std::size_t> begins;
+  std::vector<std::vector<std::uint8_t>> streams;
+  for (int step = 0; step < 3; ++step) {
+    streams.push_back(calls.compress(writer.handle, step));
+    begins.push_back(file.size());
+    file.insert(file.end(), streams.back().begin(), streams.back().end());
+  }
+  const Bytes whole(file);
+  std::uint64_t offsets[3] = {};
+  std::uint64_t sizes[3] = {};
+  std::uint64_t count = 0;
+  ASSERT_EQ(quern_source_streams(&whole.source, nullptr, nullptr, 0, &count), QUERN_OK);
+  EXPECT_EQ(count, 3u);
+  ASSERT_EQ(quern_source_streams(&whole.source, offsets, sizes, 3, &count), QUERN_OK);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(offsets[i], begins[i]);
+    EXPECT_EQ(sizes[i], streams[i].size());
+  }
+  const Session reader;
+  std::vector<float> last;
+  for (const auto& stream : streams) ASSERT_EQ(calls.decompress(reader.handle, stream, last), QUERN_OK);
+  const Bytes parts[] = {Bytes(streams[0]), Bytes(streams[1]), Bytes(streams[2])};
+  const quern_source* chain[] = {&parts[0].source, &parts[1].source, &parts[2].source};
+  const std::uint64_t begin[] = {2, 3, 4};
+  const std::uint64_t end[] = {5, 9, 20};
+  const std::uint64_t extents[] = {3, 6, 16};
+  std::vector<float> box(3 * 6 * 16);
+  quern_array array;
+  ASSERT_EQ(quern_array_init(&array, QUERN_F32, 3, extents, box.data()), QUERN_OK);
+  ASSERT_EQ(quern_chain_region(calls.context, chain, 3, begin, end, &array), QUERN_OK)
+      << quern_last_error(calls.context);
+  for (std::size_t i = 0; i < box.size(); ++i)
+    ASSERT_EQ(box[i], last[((i / 96 + 2) * 20 + i / 16 % 6 + 3) * 24 + i % 16 + 4]);
+  EXPECT_EQ(quern_chain_region(calls.context, chain + 1, 2, begin, end, &array), QUERN_ERROR_REFERENCE_MISSING);
+  EXPECT_EQ(quern_chain_region(calls.context, chain, 0, begin, end, &array), QUERN_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(quern_chain_region(calls.context, chain, 257, begin, end, &array), QUERN_ERROR_INVALID_ARGUMENT);
 }
 
 TEST(Capi_Session, WhatIsWrong_IsRefused) {

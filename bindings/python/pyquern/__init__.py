@@ -5,7 +5,7 @@
     stream = quern.compress(array, abs=1e-3)          # every value within 1e-3, or an error
     back = quern.decompress(stream)
 
-Files: save(), open(). HDF5, netCDF, xarray, Zarr and Dask: pyquern.hdf5, pyquern.zarr, pyquern.numcodecs, pyquern.xarray.
+Files: save(), open(). Time steps: append(), open_steps(), Session. HDF5, netCDF, xarray, Zarr and Dask: pyquern.hdf5, pyquern.zarr, pyquern.numcodecs, pyquern.xarray.
 Training checkpoints: pyquern.checkpoint."""
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ._errors import (
     Error,
     InvalidArgument,
     LibraryNotFound,
+    MissingReference,
     OutOfMemory,
     Unsupported,
 )
@@ -30,6 +31,7 @@ from ._estimates import Estimate, estimate
 from ._file import File, save
 from ._file import open_file as open
 from ._models import add_model
+from ._steps import Session, Steps, append, open_steps
 from ._tensors import TypedArray
 from .core import (
     Precision,
@@ -41,15 +43,16 @@ from .core import (
     compress,
     compress_bound,
     decompress,
+    hash_values,
     info,
     precision,
     verify,
 )
 
 __all__ = ["Bound", "BoundNotMet", "Cancelled", "CorruptStream", "DeviceError", "Error", "Estimate", "File", "InvalidArgument",
-           "LibraryNotFound", "OutOfMemory", "Precision", "Quality", "Report", "StreamInfo", "TypedArray", "Unsupported", "Verdict",
-           "add_model", "advise_chunks", "build_info", "compare", "compress", "compress_bound", "decompress", "estimate", "info", "open",
-           "precision", "save", "verify"]
+           "LibraryNotFound", "MissingReference", "OutOfMemory", "Precision", "Quality", "Report", "Session", "Steps", "StreamInfo",
+           "TypedArray", "Unsupported", "Verdict", "add_model", "advise_chunks", "append", "build_info", "compare", "compress",
+           "compress_bound", "decompress", "estimate", "hash_values", "info", "open", "open_steps", "precision", "save", "verify"]
 __version__ = "0.1.0"
 
 _MODULES = ("checkpoint", "dcp_convert", "torch_dcp")

@@ -11,7 +11,7 @@ from ._errors import LibraryNotFound, error_of
 from ._loader import load
 
 #: QUERN_ABI_VERSION of the header this file mirrors.
-ABI_VERSION = 6
+ABI_VERSION = 7
 MAX_RANK = 8
 MAX_FILLS = 255
 MODEL_ID_SIZE = 33
@@ -106,6 +106,15 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "stream_fill": [c_void_p, c_uint64, c_uint32, c_void_p],
     "source_region": [c_void_p, POINTER(Source), POINTER(c_uint64), POINTER(c_uint64), POINTER(Array)],
     "source_level": [c_void_p, POINTER(Source), c_uint32, POINTER(Array)],
+    "source_streams": [POINTER(Source), POINTER(c_uint64), POINTER(c_uint64), c_uint64, POINTER(c_uint64)],
+    "chain_region": [c_void_p, POINTER(POINTER(Source)), c_size_t, POINTER(c_uint64), POINTER(c_uint64), POINTER(Array)],
+    "session_create": [c_void_p, c_uint32, POINTER(c_void_p)],
+    "session_compress": [c_void_p, c_void_p, c_void_p, POINTER(Array), c_void_p, c_uint64, POINTER(c_uint64), POINTER(Report)],
+    "session_decompress": [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(Array)],
+    "session_resume": [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(Array)],
+    "hash_values": [POINTER(Array), POINTER(c_uint64)],
+    "stream_reference": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint32)],
+    "decompress_beside": [c_void_p, c_void_p, c_uint64, POINTER(Array), POINTER(Array)],
     "verify": [c_void_p, POINTER(Array), c_void_p, c_uint64, POINTER(Verdict)],
     "compare": [c_void_p, c_void_p, POINTER(Array), POINTER(Array), POINTER(Quality)],
     "precision_of_digits": [c_void_p, c_void_p, POINTER(Array), c_uint32, POINTER(Precision)],
@@ -115,7 +124,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
 _OTHERS: dict[str, tuple[list[Any], Any]] = {
     "version_string": ([], c_char_p), "build_info": ([], c_char_p), "abi_version": ([], c_uint32),
     "codec_count": ([], c_size_t), "last_error": ([c_void_p], c_char_p), "context_destroy": ([c_void_p], None),
-    "params_destroy": ([c_void_p], None)}
+    "params_destroy": ([c_void_p], None), "session_destroy": ([c_void_p], None)}
 
 
 class Library:

@@ -1,5 +1,5 @@
 """What the Zarr codecs are configured with, as keywords and as JSON: {"bound": "abs", "value": 0.001, "codec": "auto", "goal":
-"ratio"}, and "fill" if given."""
+"ratio"}, and "effort" and "fill" if given."""
 from __future__ import annotations
 
 import math
@@ -12,9 +12,9 @@ import numpy as np
 from ._bounds import Bound
 from ._errors import Unsupported
 from .core import compress
-from ._requests import codec_number, goal_number, request_bound
+from ._requests import codec_number, options_word, request_bound
 
-_KEYS = ("bound", "value", "codec", "goal", "fill")
+_KEYS = ("bound", "value", "codec", "goal", "effort", "fill")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -26,6 +26,7 @@ class ChunkConfig:
     codec: str = "auto"
     goal: str = "ratio"
     fill: tuple[float, ...] = ()
+    effort: int | None = None
 
     def compressed(self, array: Any, fills: tuple[Any, ...] = (), metadata: bytes = b"") -> bytes:
         """The stream of a chunk. Decoded values come back bit for bit when they are compressed again."""
@@ -33,14 +34,14 @@ class ChunkConfig:
         lossless = self.bound.kind == "lossless"
         bounds: dict[str, Any] = {"lossless": True} if lossless else {self.bound.kind: self.bound.value}
         fill = [*self.fill, *fills]
-        return bytes(compress(array, codec="auto" if lossless else self.codec, goal=self.goal, settings=settings,
-                              fill=fill or None, metadata=metadata, **bounds))
+        return bytes(compress(array, codec="auto" if lossless else self.codec, goal=self.goal, effort=self.effort,
+                              settings=settings, fill=fill or None, metadata=metadata, **bounds))
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"bound": self.bound.kind}
         if self.bound.kind != "lossless":
             found["value"] = self.bound.value
-        found.update(codec=self.codec, goal=self.goal)
+        found.update(self._ways())
         if self.fill:
             found["fill"] = [_to_json(value) for value in self.fill]
         return found
@@ -48,15 +49,19 @@ class ChunkConfig:
     def keywords(self) -> dict[str, Any]:
         """Those of the constructors."""
         bound: dict[str, Any] = {"lossless": True} if self.bound.kind == "lossless" else {self.bound.kind: self.bound.value}
-        return {**bound, "codec": self.codec, "goal": self.goal, **({"fill": self.fill} if self.fill else {})}
+        return {**bound, **self._ways(), **({"fill": self.fill} if self.fill else {})}
+
+    def _ways(self) -> dict[str, Any]:
+        return {"codec": self.codec, "goal": self.goal, **({} if self.effort is None else {"effort": self.effort})}
 
 
-def make_config(*, abs: Any, pwrel: Any, lossless: Any, rel: Any, codec: str, goal: str, fill: Any) -> ChunkConfig:
+def make_config(*, abs: Any, pwrel: Any, lossless: Any, rel: Any, codec: str, goal: str, fill: Any,
+                effort: int | None = None) -> ChunkConfig:
     bound = request_bound(abs=abs, pwrel=pwrel, lossless=lossless, rel=rel)
     codec_number(codec)
-    goal_number(goal)
+    options_word(goal, effort)
     values = () if fill is None else tuple(_number(value) for value in np.atleast_1d(np.asarray(fill)).reshape(-1).tolist())
-    return ChunkConfig(bound, codec, goal, values)
+    return ChunkConfig(bound, codec, goal, values, effort)
 
 
 def from_json(config: Mapping[str, Any], others: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -71,7 +76,7 @@ def from_json(config: Mapping[str, Any], others: tuple[str, ...] = ()) -> dict[s
     if kind != "lossless" and "value" not in config:
         raise ValueError(f"the codec's configuration has the bound {kind} without a value")
     found: dict[str, Any] = {"lossless": True} if kind == "lossless" else {kind: _number(config["value"])}
-    found.update({name: config[name] for name in ("codec", "goal") if name in config})
+    found.update({name: config[name] for name in ("codec", "goal", "effort") if name in config})
     if config.get("fill") is not None:
         values = config["fill"] if isinstance(config["fill"], (list, tuple)) else [config["fill"]]
         found["fill"] = [_number(value) for value in values]

@@ -42,6 +42,10 @@ class CorruptStream(Error, ValueError):
     """Bytes that are no stream, are damaged or cut short, or have a newer version than this library reads."""
 
 
+class MissingReference(Error, LookupError):
+    """An array that a stream was predicted from is not there, or is another; the sentence has the hash of its values."""
+
+
 class Unsupported(Error, NotImplementedError):
     """A right request that this build, or the codec, does not serve."""
 
@@ -70,6 +74,8 @@ def error_of(status: int, sentence: str) -> Error:
         return BoundNotMet(status, sentence)
     if 20 <= status <= 25:
         return CorruptStream(status, sentence)
+    if status == 26:
+        return MissingReference(status, sentence)
     if status in (40, 41):
         return Unsupported(status, sentence)
     if status in (60, 61):
@@ -81,6 +87,6 @@ def error_of(status: int, sentence: str) -> Error:
     return Error(status, sentence)
 
 
-for _public in (Error, InvalidArgument, BoundNotMet, CorruptStream, Unsupported, OutOfMemory, Cancelled, DeviceError,
-                LibraryNotFound):
+for _public in (Error, InvalidArgument, BoundNotMet, CorruptStream, MissingReference, Unsupported, OutOfMemory, Cancelled,
+                DeviceError, LibraryNotFound):
     _public.__module__ = "pyquern"  # as tracebacks, pickles and users name them

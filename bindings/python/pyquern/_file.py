@@ -1,6 +1,7 @@
-"""Streams in files: written whole or not at all, and read in parts at any place."""
+"""Streams in files: written whole or not at all, and read in parts at any place. Time steps: _steps.py."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import operator
@@ -8,9 +9,9 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import byref
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -56,17 +57,20 @@ class _FileObject:
         self._file.close()
 
 
-class _Reading:
-    """A quern_source over one of the above, for the time of a call; what its read raises is raised after it."""
+class Reading:
+    """A quern_source over `size` bytes of one of the above from byte `begin` on (all without), for the time of a call; what its
+    read raises is raised after it."""
 
-    def __init__(self, bytes_of: _Descriptor | _FileObject) -> None:
-        self._bytes, self.problem = bytes_of, None
+    def __init__(self, bytes_of: _Descriptor | _FileObject, begin: int = 0, size: int | None = None) -> None:
+        self._bytes, self._begin, self.problem = bytes_of, begin, None
         self._callback = _capi.SourceRead(self._read)
-        self.c = _capi.Source(struct_size=ctypes.sizeof(_capi.Source), size=bytes_of.size, read=self._callback)
+        self.c = _capi.Source(struct_size=ctypes.sizeof(_capi.Source), size=bytes_of.size if size is None else size,
+                              read=self._callback)
 
     problem: BaseException | None
 
     def _read(self, _user: Any, offset: int, to: int, size: int) -> int:
+        offset += self._begin
         try:
             while size:
                 data = self._bytes.read(offset, size)
@@ -80,6 +84,28 @@ class _Reading:
         return 0
 
 
+def opened_bytes(file: Any) -> tuple[str | None, _Descriptor | _FileObject]:
+    """The absolute path, where it is one, and what reads it."""
+    if isinstance(file, (str, os.PathLike)):
+        path = os.path.abspath(os.fspath(file))
+        return path, _Descriptor(path)
+    if hasattr(file, "read") and hasattr(file, "seek"):
+        return None, _FileObject(file)
+    raise TypeError(f"a {type(file).__name__} is no file: give a path, or an object with read() and seek()")
+
+
+@contextlib.contextmanager
+def problems_of(readings: Sequence[Reading]) -> Iterator[None]:
+    """Raises what reading raised in the place of what the library says of it."""
+    try:
+        yield
+    except Exception:
+        for reading in readings:
+            if reading.problem is not None:
+                raise reading.problem from None
+        raise
+
+
 class File:
     """The array of a .qn file, of which only what is asked for is read and decoded.
 
@@ -89,20 +115,13 @@ class File:
     other processes by pickle. Errors: CorruptStream for damaged bytes, IndexError, OSError, ValueError once closed."""
 
     def __init__(self, file: Any, *, threads: int = 1, memory_limit: int | None = None) -> None:
-        self._bytes: _Descriptor | _FileObject
-        if isinstance(file, (str, os.PathLike)):
-            self.path: str | None = os.path.abspath(os.fspath(file))
-            self._bytes = _Descriptor(self.path)
-        elif hasattr(file, "read") and hasattr(file, "seek"):
-            self.path, self._bytes = None, _FileObject(file)
-        else:
-            raise TypeError(f"a {type(file).__name__} is no file: give a path, or an object with read() and seek()")
+        self.path, self._bytes = opened_bytes(file)
         self._threads, self._memory_limit = threads, memory_limit
         self._header = read_header(self._bytes.read, self._bytes.size)
         self._head = Bytes(self._header, "the header")
         #: What the header says (StreamInfo).
         self.info: StreamInfo = describe(self._head.address, self._head.size)
-        self._number = _number_of(self._head)
+        self._number = number_of(self._head)
 
     dtype = property(lambda self: self.info.dtype, doc="NumPy's type of the values; \"bfloat16\" without ml_dtypes.")
     shape = property(lambda self: self.info.shape, doc="Extents, slowest axis first.")
@@ -128,7 +147,7 @@ class File:
         return self.info.shape[0]
 
     def __getitem__(self, key: Any) -> Decoded:
-        begin, end, rest = _taken(key, self.info.shape)
+        begin, end, rest = taken(key, self.info.shape)
         values = self._box(begin, end)
         return values[rest] if isinstance(values, np.ndarray) else type(values)(values.array[rest], values.dtype)
 
@@ -151,14 +170,9 @@ class File:
     def _decoded(self, shape: tuple[int, ...], call: Any) -> Decoded:
         array = empty(self._number, shape, self._memory_limit)
         values = Given(self._number, shape, (), array.__array_interface__["data"][0], array)
-        reading = _Reading(self._bytes)
-        with use_context(self._threads, self._memory_limit, nbytes=values.nbytes) as context:
-            try:
-                call(context, byref(reading.c), byref(values.c))
-            except Exception:
-                if reading.problem is not None:
-                    raise reading.problem from None
-                raise
+        reading = Reading(self._bytes)
+        with use_context(self._threads, self._memory_limit, nbytes=values.nbytes) as context, problems_of([reading]):
+            call(context, byref(reading.c), byref(values.c))
         return finished(self._number, array)
 
     def close(self) -> None:
@@ -179,7 +193,7 @@ class File:
         return f"<pyquern.File {self.path or 'of an object'}: {self.dtype} {self.shape}, {self.info.enforced}>"
 
 
-def _number_of(head: Bytes) -> int:
+def number_of(head: Bytes) -> int:
     found = _capi.StreamInfo(struct_size=ctypes.sizeof(_capi.StreamInfo))
     library().check(library().inspect(head.address, head.size, byref(found)))
     return int(found.dtype)
@@ -189,7 +203,7 @@ def _reopened(path: str, threads: int, memory_limit: int | None) -> File:
     return File(path, threads=threads, memory_limit=memory_limit)
 
 
-def _taken(key: Any, shape: tuple[int, ...]) -> tuple[list[int], list[int], tuple[Any, ...]]:
+def taken(key: Any, shape: tuple[int, ...]) -> tuple[list[int], list[int], tuple[Any, ...]]:
     """Basic indexing as corners of a box, and what is then taken of it."""
     parts = list(key) if isinstance(key, tuple) else [key]
     given = sum(part is not None and part is not Ellipsis for part in parts)
@@ -243,16 +257,29 @@ def open_file(file: Any, mode: str = "r", *, threads: int = 1, memory_limit: int
 def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = None, rel: float | None = None,
          pwrel: float | None = None, psnr: float | None = None, ratio: float | None = None, lossless: bool = False,
          digits: int | None = None, information: float | None = None, codec: str = "auto", goal: str = "ratio",
-         fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None, threads: int = 1,
+         effort: int | None = None, fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None, threads: int = 1,
          device: str | None = None, memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Report:
     """Compresses an array into the .qn file at `path`, which is there whole or not at all: it is written beside, synced and
     renamed. Arguments and errors: those of compress(), and OSError."""
     bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless,
                          digits=digits, information=information)
+    refuse_folder(path)
+    stream, report = compress_reported(array, bound, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
+                                       settings=settings, threads=threads, device=device, memory_limit=memory_limit,
+                                       progress=progress)
+    write_whole(path, lambda file: file.write(stream), new_mode())
+    return report
+
+
+def refuse_folder(path: str | os.PathLike[str]) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    stream, report = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,
-                                       threads=threads, device=device, memory_limit=memory_limit, progress=progress)
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object], mode: int,
+                before: Callable[[], None] = lambda: None) -> None:
+    """The file at `path` is there whole or not at all: `write` fills one beside it, which is synced, and renamed after a last
+    look by `before`."""
     folder, name = os.path.split(os.path.abspath(os.fspath(path)))
     try:
         descriptor, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=folder)
@@ -260,16 +287,21 @@ def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = 
         raise OSError(problem.errno, problem.strerror, path) from None  # of the name that was given
     try:
         with open(descriptor, "wb") as file:
-            file.write(stream)
+            write(file)
             file.flush()
-            os.fchmod(descriptor, 0o666 & ~_umask())
+            os.fchmod(descriptor, mode)
             os.fsync(descriptor)
+        before()
         os.replace(beside, os.path.join(folder, name))
     except BaseException:
         os.unlink(beside)
         raise
     _sync_folder(folder)
-    return report
+
+
+def new_mode() -> int:
+    """Of a file that a program creates."""
+    return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._bounds import Bound, chosen_bound
+from ._effort import checked_effort
 from ._errors import Unsupported
 from .core import codec_names
 
@@ -34,3 +35,8 @@ def goal_number(goal: str) -> int:
     if goal not in GOALS:
         raise ValueError(f"goal is {goal!r}: it is one of {', '.join(GOALS)}")
     return GOALS.index(goal)
+
+
+def options_word(goal: str, effort: int | None) -> int:
+    """Goal and effort in one word, as the HDF5 filter has them."""
+    return goal_number(goal) | (checked_effort(effort, goal) or 0) << 8

@@ -15,11 +15,12 @@ from . import _capi
 from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, fill_elements, finished, given, target
 from ._bounds import KINDS, PRECISION_KINDS, Bound, bound_from, chosen_bound
 from ._calls import Context, ParamsKey, ProgressFunction, use_context, use_params
+from ._effort import checked_effort
 from ._capi import library
 from ._errors import BoundNotMet, CorruptStream, DeviceError, InvalidArgument, Unsupported
 
-__all__ = ["Precision", "Quality", "Report", "StreamInfo", "Verdict", "compare", "compress", "compress_bound", "decompress", "info",
-           "precision", "verify"]
+__all__ = ["Precision", "Quality", "Report", "StreamInfo", "Verdict", "compare", "compress", "compress_bound", "decompress",
+           "hash_values", "info", "precision", "verify"]
 
 _U64, _EXTENTS = ctypes.c_uint64, _capi.Extents
 #: Most bytes of a header: 1 MiB of metadata, 1 MiB of the codec's own, and small things.
@@ -60,7 +61,9 @@ class Precision:
 @dataclass(frozen=True)
 class StreamInfo:
     """What a stream's header says. Shapes: slowest axis first. `requested` and `enforced`: the bound that was asked for, and
-    the one of kind abs, pwrel or lossless that every value keeps. `levels`: shapes of the coarse levels 1, 2, ..."""
+    the one of kind abs, pwrel or lossless that every value keeps. `levels`: shapes of the coarse levels 1, 2, ... `reference`: of
+    a stream that was predicted from another array the hash of that one's values, as hash_values() has it, else None;
+    `steps_to_key`: how many streams have to be decoded before this one."""
 
     dtype: Any
     shape: tuple[int, ...]
@@ -73,6 +76,8 @@ class StreamInfo:
     metadata: bytes
     version: str
     nbytes: int
+    reference: str | None = None
+    steps_to_key: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,12 +154,15 @@ def device_of(device: str | None) -> tuple[int, int]:
 
 
 def params_key(bound: Bound, array: Given, *, codec: str, goal: str, fill: Any, metadata: bytes,
-               settings: Mapping[str, object] | None) -> ParamsKey:
+               settings: Mapping[str, object] | None, effort: int | None = None) -> ParamsKey:
     """A request, in the form that finds a thread's parameters again."""
     items = [("codec", codec), ("goal", goal), *((str(k), _text(v)) for k, v in (settings or {}).items())]
     for name, value in items[:2]:
         if not isinstance(value, str):
             raise TypeError(f"{name} is {value!r}: give a name, such as 'auto' for codec and 'ratio' for goal")
+    number = checked_effort(effort, goal)
+    if number is not None:
+        items.append(("effort", str(number)))
     if codec != "auto" and codec not in codec_names().values():
         raise Unsupported(41, f"there is no codec {codec!r}; this library has auto, {', '.join(list(codec_names().values())[1:])}")
     return (bound.number, bound.value, tuple(items), array.dtype, fill_elements(fill, array.dtype), bytes(metadata))
@@ -172,12 +180,14 @@ def room_for(array: Given, metadata_bytes: int) -> int:
 
 
 def compress_into(array: Given, key: ParamsKey, address: int, capacity: int, *, threads: int, device: tuple[int, int],
-                  memory_limit: int | None, progress: ProgressFunction | None) -> Report:
+                  memory_limit: int | None, progress: ProgressFunction | None,
+                  session: ctypes.c_void_p | None = None) -> Report:
     """Compresses into memory at `address`; the report says how many bytes were written."""
-    size, report = _U64(), _sized(_capi.Report)
+    lib, size, report = library(), _U64(), _sized(_capi.Report)
+    step = (lib.compress,) if session is None else (lib.session_compress, session)
     with use_context(threads, memory_limit, progress=progress, nbytes=array.nbytes, device=device) as context:
         with use_params(key) as params:
-            context.run(library().compress, params, byref(array.c), address, capacity, byref(size), byref(report))
+            context.run(*step, params, byref(array.c), address, capacity, byref(size), byref(report))
     return Report(input_bytes=report.input_bytes, output_bytes=size.value,
                   enforced=bound_from(report.enforced_kind, report.enforced_value), codec=_codec_name(report.codec_id),
                   chunks=report.chunks, raw_chunks=report.raw_chunks, masked_elements=report.masked_elements,
@@ -227,22 +237,23 @@ def compress_bound(array: ArrayLike, *, metadata: bytes = b"") -> int:
 
 def compress_reported(array: ArrayLike, bound: Bound, *, codec: str, goal: str, fill: Any, metadata: bytes,
                       settings: Mapping[str, object] | None, threads: int, device: str | None, memory_limit: int | None,
-                      progress: ProgressFunction | None) -> tuple[memoryview, Report]:
-    """The stream in new memory, and the report."""
+                      progress: ProgressFunction | None, effort: int | None = None,
+                      session: ctypes.c_void_p | None = None) -> tuple[memoryview, Report]:
+    """The stream in new memory, and the report. `session`: the stream is the next step of that."""
     values = given(array)
     bound = applied_bound(values, bound, fill=fill, threads=threads, memory_limit=memory_limit)
-    key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings)
+    key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings, effort=effort)
     room = room_for(values, len(key[5]))
     memory = np.empty(room, np.uint8)
     report = compress_into(values, key, memory.__array_interface__["data"][0], room, threads=threads,
-                           device=device_of(device), memory_limit=memory_limit, progress=progress)
+                           device=device_of(device), memory_limit=memory_limit, progress=progress, session=session)
     return memory.data[:report.output_bytes], report
 
 
 def compress(array: ArrayLike, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
              psnr: float | None = None, ratio: float | None = None, lossless: bool = False, digits: int | None = None,
-             information: float | None = None, codec: str = "auto", goal: str = "ratio", fill: Any = None, metadata: bytes = b"",
-             settings: Mapping[str, object] | None = None, threads: int = 1, device: str | None = None,
+             information: float | None = None, codec: str = "auto", goal: str = "ratio", effort: int | None = None, fill: Any = None,
+             metadata: bytes = b"", settings: Mapping[str, object] | None = None, threads: int = 1, device: str | None = None,
              memory_limit: int | None = None, progress: ProgressFunction | None = None, out: Any = None) -> bytes | memoryview:
     """The stream of an array, which decompress(), `quern decompress` and every other interface read.
 
@@ -253,6 +264,7 @@ def compress(array: ArrayLike, *, abs: float | None = None, rel: float | None = 
     __array__ or the buffer protocol. Types: f2, f4, f8, i1 to i8, u1 to u8, bfloat16 of ml_dtypes or PyTorch; complex numbers
     become an extra last axis of 2. Big-endian arrays and those that are not C-contiguous are copied once.
     codec, goal, settings: as `quern compress` has them; `quern list` names them. goal: "ratio", "psnr" or "speed".
+    effort: how much time the search for a small stream may take, from 1 (fast) to 9 (small); None is 6.
     fill: a number or at most 255 that mark missing data, compared by value. metadata: at most 1 MiB, kept for readers.
     threads: 1 the calling one alone, 0 all. device: where the work runs, None (the host), "cuda", "cuda:1", "auto".
     memory_limit: bytes the call may take besides its result. progress(done, total): in elements; False cancels (Cancelled).
@@ -264,12 +276,13 @@ def compress(array: ArrayLike, *, abs: float | None = None, rel: float | None = 
     bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless,
                          digits=digits, information=information)
     if out is None:
-        stream, _ = compress_reported(array, bound, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings,
-                                      threads=threads, device=device, memory_limit=memory_limit, progress=progress)
+        stream, _ = compress_reported(array, bound, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
+                                      settings=settings, threads=threads, device=device, memory_limit=memory_limit,
+                                      progress=progress)
         return bytes(stream)
     values, room = given(array), Bytes(out, "out", writable=True)
     bound = applied_bound(values, bound, fill=fill, threads=threads, memory_limit=memory_limit)
-    key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings)
+    key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings, effort=effort)
     report = compress_into(values, key, room.address, room.size, threads=threads, device=device_of(device),
                            memory_limit=memory_limit, progress=progress)
     return memoryview(out).cast("B")[:report.output_bytes]
@@ -312,7 +325,27 @@ def describe(address: int, size: int) -> StreamInfo:
         enforced=bound_from(found.enforced_kind, found.enforced_value), codec=_codec_name(found.codec_id),
         chunks=found.chunks, levels=tuple(level_shape(address, size, found.rank, k)[0] for k in range(1, levels + 1)),
         fills=tuple(fills.tolist()), metadata=metadata.raw[:found.metadata_bytes],
-        version=f"{found.format_major}.{found.format_minor}", nbytes=count * fills.itemsize)
+        version=f"{found.format_major}.{found.format_minor}", nbytes=count * fills.itemsize,
+        **reference_of(address, size))
+
+
+def hash_text(number: int) -> str:
+    return f"{number:016x}"
+
+
+def hash_values(array: ArrayLike) -> str:
+    """The hash that streams name an array by that they were predicted from: of its type, shape and values, in C order; 16
+    digits. StreamInfo.reference is such a one. O(bytes)."""
+    number, values = _U64(), given(array)
+    library().check(library().hash_values(byref(values.c), byref(number)))
+    return hash_text(number.value)
+
+
+def reference_of(address: int, size: int) -> dict[str, Any]:
+    """What a stream was predicted from, as StreamInfo has it. Needs the header alone."""
+    number, steps = _U64(), ctypes.c_uint32()
+    library().check(library().stream_reference(address, size, byref(number), byref(steps)))
+    return {"reference": hash_text(number.value) if steps.value else None, "steps_to_key": steps.value}
 
 
 def read_header(read: Callable[[int, int], bytes], size: int) -> bytes:
@@ -359,10 +392,14 @@ def box_of(region: Any, shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
     return begin, end
 
 
-def _decode(data: Bytes, found: Any, region: Any, level: int | None,
-            check_faults: bool) -> tuple[tuple[int, ...], Callable[[Context, Any], None]]:
+def _decode(data: Bytes, found: Any, region: Any, level: int | None, check_faults: bool,
+            reference: Given | None) -> tuple[tuple[int, ...], Callable[[Context, Any], None]]:
     """Shape of what is asked for, and the call that decodes it into a struct."""
     lib, shape = library(), shape_of(found)
+    if reference is not None:
+        if check_faults or region is not None or level is not None:
+            raise TypeError("a stream is decoded whole beside its reference: leave region, level and check_faults out")
+        return shape, lambda context, c: context.run(lib.decompress_beside, data.address, data.size, byref(reference.c), c)
     if check_faults and (region is not None or level is not None):
         raise TypeError("check_faults=True checks whole arrays: leave region and level out")
     if region is not None and level is not None:
@@ -380,13 +417,14 @@ def _decode(data: Bytes, found: Any, region: Any, level: int | None,
     return shape, lambda context, c: context.run(lib.decompress_region, data.address, data.size, *corners, c)
 
 
-def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int | None = None, check_faults: bool = False,
-               threads: int = 1, device: str | None = None, memory_limit: int | None = None,
+def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int | None = None, reference: ArrayLike | None = None,
+               check_faults: bool = False, threads: int = 1, device: str | None = None, memory_limit: int | None = None,
                progress: ProgressFunction | None = None) -> Decoded:
     """The values of a stream, as a new array of its type and shape, or in `out`, which is returned.
 
     stream: bytes, or what has the buffer protocol. region: a tuple of slices with step 1; only the parts of the stream that
-    meet it are decoded. level: a coarse preview, where info(stream).levels has it. out: C-contiguous, of the stream's type and
+    meet it are decoded. level: a coarse preview, where info(stream).levels has it. reference: the decoded array that the stream
+    was predicted from, whose hash info(stream).reference has; without it, or with another, MissingReference. out: C-contiguous, of the stream's type and
     the shape of what is decoded, on the host or, by __dlpack__, on a CUDA device; else
     ValueError, before any work. threads, device, memory_limit, progress: as in compress(); of memory_limit the new array, which
     lies on the host, is a part. check_faults: what was decoded is held against the stream once more, so that a bit that flipped
@@ -399,7 +437,7 @@ def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int |
     found = inspected(data.address, data.size)
     if level is not None and (not isinstance(level, int) or level < 0):
         raise TypeError(f"level is {level!r}: give 0 (the array), 1, 2, ...")
-    shape, call = _decode(data, found, region, level, check_faults)
+    shape, call = _decode(data, found, region, level, check_faults, None if reference is None else given(reference))
     if out is not None:
         values, array = target(out, found.dtype, shape), None
     else:

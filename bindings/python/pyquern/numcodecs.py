@@ -32,8 +32,8 @@ _LOSSLESS = ChunkConfig(Bound("lossless", 0.0))
 
 
 class Quern(_Codec):
-    """abs (in the array's units), pwrel, or lossless=True; codec, goal: as in pyquern.compress(). fill: numbers that mark
-    missing data. Values that were decoded come back bit for bit when they are encoded again, so that chunks may be written in
+    """abs (in the array's units), pwrel, or lossless=True; codec, goal, effort: as in pyquern.compress(). fill: numbers
+    that mark missing data. Values that were decoded come back bit for bit when they are encoded again, so that chunks may be written in
     parts.
 
     The bound is for arrays of numbers. Losslessly encoded are raw buffers (bytes, memoryview: a filter before this codec makes
@@ -44,8 +44,9 @@ class Quern(_Codec):
     codec_id = "quern"
 
     def __init__(self, *, abs: float | None = None, pwrel: float | None = None, lossless: bool = False, codec: str = "auto",
-                 goal: str = "ratio", fill: Any = None, dtype: Any = None, rel: float | None = None) -> None:
-        config = make_config(abs=abs, pwrel=pwrel, lossless=lossless, rel=rel, codec=codec, goal=goal, fill=fill)
+                 goal: str = "ratio", effort: int | None = None, fill: Any = None, dtype: Any = None,
+                 rel: float | None = None) -> None:
+        config = make_config(abs=abs, pwrel=pwrel, lossless=lossless, rel=rel, codec=codec, goal=goal, effort=effort, fill=fill)
         object.__setattr__(self, "_config", config)
         object.__setattr__(self, "_dtype", None if dtype is None else np.dtype(dtype))
 

@@ -46,7 +46,7 @@ class CompressedDataset(Dataset):  # type: ignore[misc]  # mypy does not check P
     pickle (workers that are spawned) hold the streams, not the cache. Memory: the streams, and cache blocks a worker."""
 
     def __init__(self, samples: Any, targets: Any = None, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
-                 lossless: bool = False, codec: str = "auto", goal: str = "ratio", fill: Any = None, block: int | None = None,
+                 lossless: bool = False, codec: str = "auto", goal: str = "ratio", effort: int | None = None, fill: Any = None, block: int | None = None,
                  transform: Callable[[Any], Any] | None = None, cache: int = 4, threads: int = 1) -> None:
         asked = chosen_bound(kinds=_KINDS, abs=abs, rel=rel, pwrel=pwrel, lossless=lossless)
         if len(samples) == 0:
@@ -68,7 +68,7 @@ class CompressedDataset(Dataset):  # type: ignore[misc]  # mypy does not check P
         for first in range(0, len(arrays), self.block):
             part = arrays[first:first + self.block]
             joined = np.stack(part) if self._same else np.concatenate(part)
-            self._blocks.append(bytes(compress(joined, codec=codec, goal=goal, fill=fill, threads=threads, **keywords)))
+            self._blocks.append(bytes(compress(joined, codec=codec, goal=goal, effort=effort, fill=fill, threads=threads, **keywords)))
         self.stored_bytes: int = sum(len(stream) for stream in self._blocks)
         self._decoded: OrderedDict[int, Any] = OrderedDict()
 

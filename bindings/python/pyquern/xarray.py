@@ -40,7 +40,7 @@ _CONVENTIONS = ("dtype", "scale_factor", "add_offset", "_FillValue", "missing_va
 #: Attributes that name variables which are no quantities (CF-1.12, 8.4).
 _REFERENCES = ("bounds", "climatology", "coordinates", "cell_measures", "formula_terms", "grid_mapping", "ancillary_variables")
 _PLACE_OR_TIME = re.compile(r"degrees?_?(north|south|east|west|[NSEW])\b|\bsince\b")
-_BOUND_ARGUMENTS = ("abs", "rel", "pwrel", "lossless", "per", "only", "chunks", "codec", "goal")
+_BOUND_ARGUMENTS = ("abs", "rel", "pwrel", "lossless", "per", "only", "chunks", "codec", "goal", "effort")
 
 
 class Encoding(dict[Hashable, dict[str, Any]]):
@@ -54,7 +54,8 @@ class Encoding(dict[Hashable, dict[str, Any]]):
 
 def encoding(ds: Any, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None, lossless: bool = False,
              per: Mapping[Hashable, Mapping[str, Any]] | None = None, only: Iterable[Hashable] | None = None,
-             target: str = "h5netcdf", chunks: Any = "auto", codec: str = "auto", goal: str = "ratio") -> Encoding:
+             target: str = "h5netcdf", chunks: Any = "auto", codec: str = "auto", goal: str = "ratio",
+             effort: int | None = None) -> Encoding:
     """encoding= for ds.to_netcdf(engine="h5netcdf") or ds.to_zarr(), over what the dataset's own encodings say.
 
     abs, rel, pwrel, lossless: for data variables of floating-point numbers that are quantities. Exact stay coordinates, times,
@@ -62,7 +63,7 @@ def encoding(ds: Any, *, abs: float | None = None, rel: float | None = None, pwr
     per: bounds of single variables, {"t2m": {"abs": 0.01}}. only: the names the common bound is for. Bounds are in physical
     units: those of packed variables are divided by scale_factor, and hold for the packed numbers. rel is of the whole
     variable's range, which is read once. chunks: "auto", or a shape by name, {"t2m": (1, 200, 200)}; dask arrays keep theirs.
-    target: "h5netcdf", "zarr3" or "zarr2"."""
+    target: "h5netcdf", "zarr3" or "zarr2". codec, goal, effort: as in pyquern.compress()."""
     if target not in _TARGETS:
         raise ValueError(f"target is {target!r}: it is one of {', '.join(_TARGETS)}")
     single = {name: dict(bound) for name, bound in (per or {}).items()}
@@ -90,7 +91,8 @@ def encoding(ds: Any, *, abs: float | None = None, rel: float | None = None, pwr
         bound = _absolute(variable, requested)
         if bound.kind != "lossless":
             found.bounds[name] = (bound, requested)
-        own.update(_target_encoding(variable, own, _stored_bound(bound, own, stored, name), stored, target, codec, goal,
+        own.update(_target_encoding(variable, own, _stored_bound(bound, own, stored, name), stored, target,
+                                    {"codec": codec, "goal": goal, "effort": effort},
                                     chunks if chunks == "auto" else chunks.get(name, "auto")))
         found[name] = own
     return found
@@ -160,17 +162,17 @@ def _chunks_for(variable: Any, stored: np.dtype[Any], chunks: Any, target: str) 
     return advise_chunks(variable.shape, stored, target="hdf5" if target == "h5netcdf" else "zarr")
 
 
-def _target_encoding(variable: Any, own: Mapping[str, Any], bound: Bound, stored: np.dtype[Any], target: str, codec: str,
-                     goal: str, chunks: Any) -> dict[str, Any]:
+def _target_encoding(variable: Any, own: Mapping[str, Any], bound: Bound, stored: np.dtype[Any], target: str,
+                     ways: Mapping[str, Any], chunks: Any) -> dict[str, Any]:
     shape, fills = _chunks_for(variable, stored, chunks, target), _fills(own)
     if target == "h5netcdf":
         from .hdf5._words import request_words
 
         found: dict[str, Any] = {"compression": FILTER_ID, "compression_opts": request_words(
-            bound, codec=codec, goal=goal, fill=fills or None, dtype=stored)}
+            bound, **ways, fill=fills or None, dtype=stored)}
         return {**found, "chunksizes": shape} if shape else {}
     keywords: dict[str, Any] = {"lossless": True} if bound.kind == "lossless" else {bound.kind: bound.value}
-    keywords.update(codec=codec, goal=goal, fill=fills or None)
+    keywords.update(**ways, fill=fills or None)
     if target == "zarr3":
         from .zarr import QuernCodec
 

@@ -37,8 +37,8 @@ class _Serializer(type(ArrayBytesCodec)):  # type: ignore[misc]  # mypy does not
 
 @dataclass(frozen=True)
 class QuernCodec(ArrayBytesCodec, metaclass=_Serializer):  # type: ignore[misc]  # mypy does not check zarr
-    """abs (in the array's units), pwrel, or lossless=True; codec, goal: as in pyquern.compress(). fill: numbers that mark
-    missing data; the array's fill_value always does. For arrays of float16, float32, float64 and integers.
+    """abs (in the array's units), pwrel, or lossless=True; codec, goal, effort: as in pyquern.compress(). fill: numbers
+    that mark missing data; the array's fill_value always does. For arrays of float16, float32, float64 and integers.
 
     Values that were decoded come back bit for bit when they are encoded again, so that chunks may be written in parts. The
     configuration is a request: reading takes nothing from it, and checks that a chunk has the array's type and shape."""
@@ -47,9 +47,9 @@ class QuernCodec(ArrayBytesCodec, metaclass=_Serializer):  # type: ignore[misc] 
     is_fixed_size = False
 
     def __init__(self, *, abs: float | None = None, pwrel: float | None = None, lossless: bool = False, codec: str = "auto",
-                 goal: str = "ratio", fill: Any = None, rel: float | None = None) -> None:
+                 goal: str = "ratio", effort: int | None = None, fill: Any = None, rel: float | None = None) -> None:
         object.__setattr__(self, "config", make_config(abs=abs, pwrel=pwrel, lossless=lossless, rel=rel, codec=codec, goal=goal,
-                                                       fill=fill))
+                                                       effort=effort, fill=fill))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> QuernCodec:

@@ -73,7 +73,7 @@ extern "C" {
 #define QUERN_VERSION_MINOR 1
 #define QUERN_VERSION_PATCH 0
 /** Grows when a function or a struct member is added; a program asks for at least the one it was compiled with. */
-#define QUERN_ABI_VERSION 6
+#define QUERN_ABI_VERSION 7
 
 /** What a call came to. Values are grouped with gaps and never reused. */
 typedef int32_t quern_status;
@@ -372,6 +372,21 @@ QUERN_API quern_status quern_session_compress(quern_context* context, quern_sess
  *  QUERN_ERROR_REFERENCE_MISSING where the stream was predicted from another array. */
 QUERN_API quern_status quern_session_decompress(quern_context* context, quern_session* session, const void* stream,
                                                 uint64_t size, quern_array* array);
+/** The session goes on writing after a step that is there already: `stream`, and what it decodes to, which is copied.
+ *  The next step is predicted from it, or is a key step where the chain is as long as `key_every` allows. */
+QUERN_API quern_status quern_session_resume(quern_context* context, quern_session* session, const void* stream,
+                                            uint64_t size, const quern_array* values);
+
+/** The hash that streams name an array by: of its type, extents and values, in C order. O(bytes). */
+QUERN_API quern_status quern_hash_values(const quern_array* array, uint64_t* hash);
+/** What a stream was predicted from: the array whose values have this hash. `steps_to_key`: how many streams have to be
+ *  decoded before it, from a key step on; 0, and the hash 0, of a stream that stands alone. Needs the header alone. */
+QUERN_API quern_status quern_stream_reference(const void* stream, uint64_t size, uint64_t* hash,
+                                              uint32_t* steps_to_key);
+/** quern_decompress of a stream that was predicted from `reference`, of the same type and extents; NULL: there is none.
+ *  Fails with QUERN_ERROR_REFERENCE_MISSING where it was predicted from another array. */
+QUERN_API quern_status quern_decompress_beside(quern_context* context, const void* stream, uint64_t size,
+                                               const quern_array* reference, quern_array* array);
 
 /* ---- plan and queue --------------------------------------------------------------------------------------------- */
 
@@ -496,6 +511,15 @@ QUERN_API quern_status quern_source_region(quern_context* context, const quern_s
 /** quern_decompress_level() of a source: reads the bytes that the level needs. */
 QUERN_API quern_status quern_source_level(quern_context* context, const quern_source* source, uint32_t level,
                                           quern_array* array);
+/** Where the streams of a file lie that follow one another, time steps: read from their ends. Writes the first
+ *  `capacity` offsets and sizes, in bytes; `*count` is how many there are, which may be more. */
+QUERN_API quern_status quern_source_streams(const quern_source* source, uint64_t* offsets, uint64_t* sizes,
+                                            uint64_t capacity, uint64_t* count);
+/** quern_source_region() of the last of 1 to 256 sources: a key step, and the steps that were predicted each from the
+ *  one before. Reads the chunks of each that meet the box. Fails with QUERN_ERROR_REFERENCE_MISSING where one is not
+ *  what the next one was predicted from. */
+QUERN_API quern_status quern_chain_region(quern_context* context, const quern_source* const* steps, size_t count,
+                                          const uint64_t* begin, const uint64_t* end, quern_array* array);
 
 /* ---- quality ---------------------------------------------------------------------------------------------------- */
 

@@ -51,18 +51,19 @@ def plugin_path() -> str:
 class filter(_Base):  # noqa: N801: it stands where h5py's filters do
     """What h5py's create_dataset() takes: compression=filter(abs=1e-3), or **filter(abs=1e-3).
 
-    Bounds: abs (in the dataset's units), pwrel, or lossless=True; a bound relative to the range needs bound_of(). codec, goal:
-    as in pyquern.compress(). fill: NumPy scalars of the dataset's type that mark missing data, besides h5py's fillvalue=; at
+    Bounds: abs (in the dataset's units), pwrel, or lossless=True; a bound relative to the range needs bound_of(). codec, goal,
+    effort: as in pyquern.compress(). fill: NumPy scalars of the dataset's type that mark missing data, besides h5py's fillvalue=; at
     most 8. A dataset that cannot be served (booleans, texts, records) is a ValueError with the reason; with optional=True it
     is created without compression. What was written comes back bit for bit when it is written again under the same bound."""
 
     filter_id = FILTER_ID
 
     def __init__(self, *, abs: float | None = None, pwrel: float | None = None, lossless: bool = False, codec: str = "auto",
-                 goal: str = "ratio", fill: Any = None, optional: bool = False, rel: float | None = None,
-                 psnr: float | None = None, ratio: float | None = None) -> None:
+                 goal: str = "ratio", effort: int | None = None, fill: Any = None, optional: bool = False,
+                 rel: float | None = None, psnr: float | None = None, ratio: float | None = None) -> None:
         self.bound = request_bound(abs=abs, pwrel=pwrel, lossless=lossless, rel=rel, psnr=psnr, ratio=ratio)
-        self.filter_options = request_words(self.bound, codec=codec, goal=goal, fill=fill, mandatory=not optional)
+        self.filter_options = request_words(self.bound, codec=codec, goal=goal, effort=effort, fill=fill,
+                                            mandatory=not optional)
         _need_h5py()
         register()
 
@@ -96,7 +97,7 @@ def _need_h5py() -> Any:
 
 def create_dataset(group: Any, name: str, data: ArrayLike, *, abs: float | None = None, rel: float | None = None,
                    pwrel: float | None = None, lossless: bool = False, chunks: Any = "auto", codec: str = "auto",
-                   goal: str = "ratio", fill: Any = None, attrs: bool = True, threads: int = 1,
+                   goal: str = "ratio", effort: int | None = None, fill: Any = None, attrs: bool = True, threads: int = 1,
                    progress: ProgressFunction | None = None, **h5py_kwargs: Any) -> Any:
     """A new h5py.Dataset with the values of `data` within the bound; rel is of the range of the whole array.
 
@@ -112,7 +113,7 @@ def create_dataset(group: Any, name: str, data: ArrayLike, *, abs: float | None 
     dtype = np.dtype(h5py_kwargs.pop("dtype", values.dtype))
     refuse_others(dtype)
     missing = None if fill is None else [np.asarray(value).astype(dtype) for value in np.atleast_1d(np.asarray(fill))]
-    words = request_words(bound, codec=codec, goal=goal, fill=missing)
+    words = request_words(bound, codec=codec, goal=goal, effort=effort, fill=missing)
     if chunks == "auto" or chunks is True:
         chunks = advise_chunks(values.shape, dtype)
     _need_h5py()
@@ -203,7 +204,7 @@ def _box(selection: Any, shape: tuple[int, ...]) -> tuple[slice, ...] | None:
 
 
 def define(variable: Any, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
-           lossless: bool = False, codec: str = "auto", goal: str = "ratio", fill: Any = None) -> None:
+           lossless: bool = False, codec: str = "auto", goal: str = "ratio", effort: int | None = None, fill: Any = None) -> None:
     """Gives a netCDF4.Variable the filter, between createVariable() and its first values; a contiguous one gets chunks. The
     bound is in the units of the numbers that are stored (those of a packed variable: of its integers). fill: values of the
     variable's type that mark missing data; _FillValue is kept anyway. Unsupported where netCDF refuses, with its reason."""
@@ -213,11 +214,11 @@ def define(variable: Any, *, abs: float | None = None, rel: float | None = None,
     fills = [] if fill is None else list(np.atleast_1d(np.asarray(fill)))
     fills += declared_fills({name: variable.getncattr(name) for name in variable.ncattrs()})
     register()
-    define_filter(variable, request_words(bound, codec=codec, goal=goal, fill=fills or None, dtype=variable.dtype))
+    define_filter(variable, request_words(bound, codec=codec, goal=goal, effort=effort, fill=fills or None, dtype=variable.dtype))
 
 
 def settings_of(dataset: Any) -> dict[str, Any] | None:
-    """Bound, codec, goal and flags of a dataset of h5py or a variable of netCDF4; None without the filter."""
+    """Bound, codec, goal, effort and flags of a dataset of h5py or a variable of netCDF4; None without the filter."""
     if hasattr(dataset, "_varid"):
         from ._netcdf import words_of_variable
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._array import NUMBERS
 from .._bounds import Bound, bound_from
-from .._requests import GOALS, codec_number, goal_number
+from .._effort import USUAL
+from .._requests import GOALS, codec_number, options_word
 from ..core import codec_names
 
 _VERSION, _HAS_FILL, _BIG_ENDIAN, _HAS_MISSING, _MANDATORY = 1, 0x100, 0x200, 0x400, 0x800
@@ -37,11 +38,12 @@ def _missing_words(fill: Any, dtype: Any) -> list[int]:
     return words
 
 
-def request_words(bound: Bound, *, codec: str = "auto", goal: str = "ratio", fill: Any = None, dtype: Any = None,
-                  mandatory: bool = True) -> tuple[int, ...]:
+def request_words(bound: Bound, *, codec: str = "auto", goal: str = "ratio", effort: int | None = None, fill: Any = None,
+                  dtype: Any = None, mandatory: bool = True) -> tuple[int, ...]:
     """cd_values for H5Pset_filter and nc_def_var_filter."""
     high, low = struct.unpack(">II", struct.pack(">d", bound.value))
-    words = [_VERSION | (_MANDATORY if mandatory else 0), codec_number(codec), bound.number, high, low, goal_number(goal)]
+    words = [_VERSION | (_MANDATORY if mandatory else 0), codec_number(codec), bound.number, high, low,
+             options_word(goal, effort)]
     if fill is not None:
         words[0] |= _HAS_MISSING
         words += [0] * (_FIRST_VALUE - _REQUEST) + _missing_words(fill, dtype)
@@ -54,6 +56,7 @@ def settings(words: Sequence[int]) -> dict[str, Any]:
     value = struct.unpack(">d", struct.pack(">II", padded[3], padded[4]))[0]
     bound = bound_from(padded[2], value)
     number = padded[1]
+    goal = GOALS[padded[5] & 0xF] if padded[5] & 0xF < len(GOALS) else "unknown"
     return {"bound": bound, "codec": "auto" if number == 0 else codec_names().get(number, f"unknown codec {number}"),
-            "goal": GOALS[padded[5] & 0xF] if padded[5] & 0xF < len(GOALS) else "unknown",
-            "write_once": bool(padded[5] & _WRITE_ONCE), "big_endian": bool(padded[0] & _BIG_ENDIAN)}
+            "goal": goal,
+            "effort": 1 if goal == "speed" else padded[5] >> 8 & 0xF or USUAL, "write_once": bool(padded[5] & _WRITE_ONCE), "big_endian": bool(padded[0] & _BIG_ENDIAN)}
