@@ -30,10 +30,8 @@ lidar::PointCloud load(const std::string& path, const LidarArgs& args, TaskRunne
   const std::uint64_t frames = source.drive().frames();
   if (!args.frame && frames > 1)
     fail(Exit::usage, fmt::format("{}: the drive has {} frames; choose one with --frame", path, frames));
-  const auto coded = source.read_coded(args.frame.value_or(0));
-  auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
-  if (!cloud.ok()) fail_frame(path, args.frame.value_or(0), cloud.status());
-  return std::move(cloud).value();
+  auto coded = source.read_coded(args.frame.value_or(0));
+  return source.decode(args.frame.value_or(0), coded, runner);
 }
 
 #ifdef QUERN_HAVE_REPORT

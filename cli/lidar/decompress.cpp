@@ -49,26 +49,11 @@ struct Job {
   std::uint64_t points = 0;
 };
 
-void decode(Job& job, const DriveFile& source, TaskRunner& runner) {
-  auto cloud =
-      lidar::decode_frame(job.coded.description, job.coded.scan, source.most_points(), runner, job.coded.prediction);
-  if (!cloud.ok()) fail_frame(source.path(), job.index, cloud.status());
-  job.coded.scan = {};
-  job.coded.prediction = {};
-  job.points = cloud->points();
-  job.cloud = std::move(cloud).value();
-}
-
 void make_file(Job& job, const DriveFile& source) {
   auto file = lidar::write_cloud(*job.cloud, job.format);
   if (!file.ok()) fail_writing(source.path(), job.index, job.coded.description, file.status());
   job.cloud.reset();
   job.file = std::move(file).value();
-}
-
-/// Whether others are predicted from the frame, as a rule.
-bool is_in_chain(const lidar::FrameDescription& description) {
-  return description.rays.has_value() || description.is_predicted();
 }
 
 void write_file(const std::string& path, const Job& job, const DriveFile& source, const LidarArgs& args) {
@@ -183,14 +168,13 @@ Exit run_lidar_decompress(const LidarArgs& args) {
       job.index = index;
       job.coded = std::move(*coded);
       if (all_frames == nullptr) job.format = format_for(args, job.coded.description, to_file);
-      if (!is_in_chain(job.coded.description)) continue;
-      decode(job, source, runner.get());
-      source.drive().remember(index, job.coded.description, *job.cloud);
+      job.cloud = source.decode_chained(index, job.coded, runner.get());
     }
     TaskRunner& inner = jobs.size() == 1 ? runner.get() : serial;
     TaskRunner& outer = jobs.size() == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
     run_works(outer, jobs.size(), [&](std::size_t i) {
-      if (!jobs[i].cloud) decode(jobs[i], source, inner);
+      if (!jobs[i].cloud) jobs[i].cloud = source.decode(jobs[i].index, jobs[i].coded, inner);
+      jobs[i].points = jobs[i].cloud->points();
       if (all_frames == nullptr) make_file(jobs[i], source);
     });
     for (Job& job : jobs) {

@@ -42,14 +42,13 @@ class Adder {
   void add_drive(const std::string& path, TaskRunner& runner) {
     DriveFile source(path, args_.run, args_.history);
     for (std::uint64_t i = 0; i < source.drive().frames(); ++i) {
-      const auto coded = source.read_coded(i);
+      auto coded = source.read_coded(i);
       if (!coded.description.pose)
         fail(Exit::usage, fmt::format("{}: {} has no pose; add scans with --poses, or drives that were made with it",
                                       path, frame_text(i, coded.description)));
-      const auto cloud =
-          lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
-      if (!cloud.ok()) fail_frame(path, i, cloud.status());
-      add(path, *cloud, *coded.description.pose);
+      const auto cloud = source.decode(i, coded, runner);
+      source.drive().remember(i, coded.description, cloud);
+      add(path, cloud, *coded.description.pose);
     }
   }
 

@@ -61,6 +61,22 @@ lidar::CodedFrame DriveFile::read_coded(std::uint64_t index) {
   fail_needed(where, coded.status(), history_->report(), "; restore the history from a copy");
 }
 
+lidar::PointCloud DriveFile::decode(std::uint64_t index, lidar::CodedFrame& coded, TaskRunner& runner) const {
+  auto cloud = lidar::decode_frame(coded.description, coded.scan, most_points_, runner, coded.prediction);
+  if (!cloud.ok()) fail_frame(path_, index, cloud.status());
+  coded.scan = {};
+  coded.prediction = {};
+  return std::move(cloud).value();
+}
+
+std::optional<lidar::PointCloud> DriveFile::decode_chained(std::uint64_t index, lidar::CodedFrame& coded,
+                                                           TaskRunner& runner) {
+  if (!coded.description.rays && !coded.description.is_predicted()) return std::nullopt;
+  auto cloud = decode(index, coded, runner);
+  drive_->remember(index, coded.description, cloud);
+  return cloud;
+}
+
 namespace {
 
 /// What the user can do about a history, by code.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,10 +71,13 @@ class DriveFile {
   lidar::Drive& drive() { return *drive_; }
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return mapping_.bytes().size(); }
-  /// Points of a frame that fit into the run's memory with the frames beside it.
-  std::uint64_t most_points() const { return most_points_; }
   /// Throws CliError, naming the frame; with Exit::missing where its history is not there, naming the tile.
   lidar::CodedFrame read_coded(std::uint64_t index);
+  /// Decodes a frame that was read; its bytes and its prediction are gone then. Throws CliError, naming the frame.
+  lidar::PointCloud decode(std::uint64_t index, lidar::CodedFrame& coded, TaskRunner& runner) const;
+  /// The same of a frame that others may be predicted from, which the drive remembers; nothing of other frames. For a
+  /// caller who decodes several frames side by side: so none of them holds a prediction or is decoded twice.
+  std::optional<lidar::PointCloud> decode_chained(std::uint64_t index, lidar::CodedFrame& coded, TaskRunner& runner);
 
  private:
   std::string path_;
@@ -81,7 +85,7 @@ class DriveFile {
   MemorySource source_;
   std::unique_ptr<lidar::HistoryTiles> history_;
   std::unique_ptr<lidar::Drive> drive_;
-  std::uint64_t most_points_ = 0;
+  std::uint64_t most_points_ = 0;  ///< of a frame that fits into the run's memory with the frames beside it
 };
 
 /// Whether the file begins a stream of records that is a drive.

@@ -1,5 +1,6 @@
 // quern lidar verify: checksums, decoding, and with the original scans the bound in both directions.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,25 +22,39 @@ struct FrameResult {
   std::optional<lidar::PromiseCheck> check;  ///< with an original
 };
 
-void check_frame(const DriveFile& source, std::uint64_t index, lidar::CodedFrame coded, const Scans& originals,
-                 TaskRunner& runner, FrameResult& out) {
-  const auto info = codec::lidar::scan_info(coded.scan);
+/// A frame that was read, and decoded where it is in a chain of predictions.
+struct FrameJob {
+  lidar::CodedFrame coded;
+  std::optional<lidar::PointCloud> cloud;
+  FrameResult result;
+};
+
+FrameJob read_frame(DriveFile& source, std::uint64_t index, TaskRunner& runner) {
+  FrameJob job;
+  job.coded = source.read_coded(index);
+  const auto info = codec::lidar::scan_info(job.coded.scan);
   if (!info.ok()) fail_frame(source.path(), index, info.status());
-  auto cloud = lidar::decode_frame(coded.description, coded.scan, source.most_points(), runner, coded.prediction);
-  if (!cloud.ok()) fail_frame(source.path(), index, cloud.status());
-  coded.prediction = {};  // the check below takes memory, too
-  out.description = coded.description;
-  out.info = *info;
-  out.points = cloud->points();
+  job.result.info = *info;
+  job.cloud = source.decode_chained(index, job.coded, runner);
+  return job;
+}
+
+void check_frame(const DriveFile& source, std::uint64_t index, FrameJob& job, const Scans& originals,
+                 TaskRunner& runner) {
+  if (!job.cloud) job.cloud = source.decode(index, job.coded, runner);
+  const lidar::PointCloud cloud = std::move(*job.cloud);
+  FrameResult& out = job.result;
+  out.description = std::move(job.coded.description);
+  out.points = cloud.points();
   if (originals.empty()) return;
   lidar::PointCloud scan = originals.read(static_cast<std::size_t>(index)).cloud;
   const bool is_image = lidar::is_image(scan);
-  if (is_image && coded.description.kind != lidar::CodedKind::projected) scan = lidar::points_of_image(scan);
+  if (is_image && out.description.kind != lidar::CodedKind::projected) scan = lidar::points_of_image(scan);
   // A drive that was made without attributes promises none.
-  if (cloud->columns.empty()) scan.columns.clear();
-  if (is_image && cloud->columns.size() == 1 && coded.description.kind == lidar::CodedKind::projected)
+  if (cloud.columns.empty()) scan.columns.clear();
+  if (is_image && cloud.columns.size() == 1 && out.description.kind == lidar::CodedKind::projected)
     scan.columns.resize(1);
-  auto checked = lidar::check_promise(scan, *cloud, promise_of(coded.description, *info), runner);
+  auto checked = lidar::check_promise(scan, cloud, promise_of(out.description, out.info), runner);
   if (!checked.ok()) fail_status(checked.status(), Phase::decode, originals.label(static_cast<std::size_t>(index)));
   out.check = std::move(checked).value();
   out.check->distances.a_to_b = {};
@@ -149,19 +164,16 @@ Exit run_lidar_verify(const LidarArgs& args) {
   Json each = Json::array();
   const Stopwatch watch;
   const std::size_t width = runner.get().width();
-  for (std::uint64_t first = 0; first < frames; first += 2 * width) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(2 * width, frames - first));
-    std::vector<lidar::CodedFrame> coded;
-    for (std::size_t i = 0; i < count; ++i) coded.push_back(source.read_coded(first + i));
-    std::vector<FrameResult> results(count);
+  for (std::uint64_t first = 0; first < frames; first += width) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(width, frames - first));
+    std::vector<FrameJob> jobs;
+    for (std::size_t i = 0; i < count; ++i) jobs.push_back(read_frame(source, first + i, runner.get()));
     TaskRunner& inner = count == 1 ? runner.get() : serial;
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial) : runner.get();
-    run_works(outer, count, [&](std::size_t i) {
-      check_frame(source, first + i, std::move(coded[i]), originals, inner, results[i]);
-    });
+    run_works(outer, count, [&](std::size_t i) { check_frame(source, first + i, jobs[i], originals, inner); });
     for (std::size_t i = 0; i < count; ++i) {
-      add(source, first + i, results[i], args, totals);
-      if (args.run.json) each.push_back(frame_json(first + i, results[i]));
+      add(source, first + i, jobs[i].result, args, totals);
+      if (args.run.json) each.push_back(frame_json(first + i, jobs[i].result));
     }
     progress.update(first + count, frames);
   }

@@ -70,7 +70,7 @@ Result<std::unique_ptr<Drive>> Drive::open(ByteSource& source, const Execution& 
   QUERN_ASSIGN_OR_RETURN(auto reader, RecordReader::open(source, kNoCodecs, execution, offset));
   if (!is_drive(reader->info()))
     return Status(StatusCode::corrupt, "the stream holds records, but no frames of a drive");
-  return std::unique_ptr<Drive>(new Drive(std::move(reader), points_within(execution.memory_limit)));
+  return std::unique_ptr<Drive>(new Drive(std::move(reader), execution.memory_limit));
 }
 
 Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
@@ -84,23 +84,50 @@ Result<CodedFrame> Drive::read_coded(std::uint64_t index) {
 
 Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index, const FrameDescription& description) {
   if (description.key_distance > index) return Status(StatusCode::corrupt, "a frame's key frame is before the drive");
-  const std::uint64_t key = index - description.key_distance;
-  QUERN_RETURN_IF_ERROR(read_key(key));
-  // All are decoded before the predictor takes memory, since chains of references are long. They stay in seen_: the
-  // frames that they need are earlier.
-  Vector<const SeenFrame*> references;
+  QUERN_RETURN_IF_ERROR(read_key(index - description.key_distance));
+  QUERN_ASSIGN_OR_RETURN(auto needed, unseen_before(index, description));
+  // Frames are decoded in order, and those behind the one that is decoded would have to be kept beside it.
+  if (!needed.empty() && !seen_.empty() && needed.back() < seen_.rbegin()->first) {
+    seen_.clear();
+    QUERN_ASSIGN_OR_RETURN(needed, unseen_before(index, description));
+  }
+  for (; !needed.empty(); needed.pop_back()) QUERN_RETURN_IF_ERROR(see(needed.back()));
+  return predict_by_seen(index, description);
+}
+
+Result<Vector<std::uint64_t>> Drive::unseen_before(std::uint64_t index, const FrameDescription& description) {
+  std::array<bool, kMostKeyDistance + 1> needed{};  // by how many frames they are back
+  for (const std::uint64_t distance : description.references) needed[distance] = true;
+  Vector<std::uint64_t> unseen;
+  for (std::uint64_t back = 1; back <= description.key_distance; ++back) {
+    const std::uint64_t frame = index - back;
+    if (!needed[back] || seen_.contains(frame)) continue;
+    unseen.push_back(frame);
+    QUERN_ASSIGN_OR_RETURN(const auto other, read_frame_description(frame));
+    if (!other.is_predicted()) continue;
+    // No chain goes back behind the key frame, so it has an end.
+    if (other.key_distance > frame || frame - other.key_distance != key_)
+      return Status(StatusCode::corrupt, "frame {0} has another key frame than the frames it predicts",
+                    static_cast<std::int64_t>(frame));
+    for (const std::uint64_t distance : other.references) needed[back + distance] = true;
+  }
+  return unseen;
+}
+
+Result<Vector<codec::lidar::PredictedPoint>> Drive::predict_by_seen(std::uint64_t index,
+                                                                    const FrameDescription& description) {
+  ScanPredictor predictor(rays_, *description.pose, description.known);
   std::uint64_t points = 0;
   for (const std::uint64_t distance : description.references) {
-    QUERN_ASSIGN_OR_RETURN(const SeenFrame* const frame, seen(index - distance, key));
-    references.push_back(frame);
-    points += frame->points.size();
+    const auto found = seen_.find(index - distance);
+    points += found == seen_.end() ? 0 : found->second.points.size();
+    // A known point takes as much memory as one that is decoded.
+    if (found == seen_.end() || (description.known && points > most_points_))
+      return Status(StatusCode::memory_limit,
+                    "frame {0} is predicted from more points of other frames than memory allows",
+                    static_cast<std::int64_t>(index));
+    predictor.add(found->second);
   }
-  // A known point takes as much memory as one that is decoded.
-  if (description.known && points > most_points_)
-    return Status(StatusCode::memory_limit, "a frame is predicted from {0} known points, but memory allows {1}",
-                  static_cast<std::int64_t>(points), static_cast<std::int64_t>(most_points_));
-  ScanPredictor predictor(rays_, *description.pose, description.known);
-  for (const SeenFrame* const frame : references) predictor.add(*frame);
   if (description.reach) {
     if (!epoch_) return Status(StatusCode::corrupt, "a frame's key frame names no epoch of a history");
     const Status added =
@@ -109,7 +136,6 @@ Result<Vector<codec::lidar::PredictedPoint>> Drive::predict(std::uint64_t index,
     misses_history_ = !added.ok();
     QUERN_RETURN_IF_ERROR(added);
   }
-  std::erase_if(seen_, [&](const auto& one) { return one.first + kMostReferenceDistance < index; });
   return predictor.seen();
 }
 
@@ -131,8 +157,7 @@ void Drive::enter_key(std::uint64_t key, const SensorRays& rays, const std::opti
   key_ = key;
 }
 
-Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
-  if (const auto found = seen_.find(index); found != seen_.end()) return &found->second;
+Status Drive::see(std::uint64_t index) {
   QUERN_ASSIGN_OR_RETURN(const auto stored, read_stored(index));
   const FrameDescription& description = stored.description;
   if (!description.pose || !is_f32(description.kind))
@@ -140,23 +165,32 @@ Result<const SeenFrame*> Drive::seen(std::uint64_t index, std::uint64_t key) {
                   static_cast<std::int64_t>(index));
   Vector<codec::lidar::PredictedPoint> prediction;
   if (description.is_predicted()) {
-    // No chain goes back behind the key frame, so it has an end.
-    if (index - std::min(index, description.key_distance) != key)
-      return Status(StatusCode::corrupt, "frame {0} has another key frame than the frames it predicts",
-                    static_cast<std::int64_t>(index));
-    QUERN_ASSIGN_OR_RETURN(prediction, predict(index, description));
+    QUERN_ASSIGN_OR_RETURN(prediction, predict_by_seen(index, description));
   }
   SerialRunner runner;
   QUERN_ASSIGN_OR_RETURN(const auto cloud, decode_frame(description, stored.scan, most_points_, runner, prediction));
-  const auto [at, _] = seen_.insert_or_assign(index, SeenFrame{*description.pose, unit_points(cloud.words)});
-  return &at->second;
+  keep(index, {*description.pose, unit_points(cloud.words)});
+  return {};
+}
+
+void Drive::keep(std::uint64_t index, SeenFrame frame) {
+  seen_.insert_or_assign(index, std::move(frame));
+  std::erase_if(seen_,
+                [&](const auto& one) { return one.first > index || one.first + kMostReferenceDistance <= index; });
+  std::uint64_t points = 0;
+  for (const auto& [_, one] : seen_) points += one.points.size();
+  for (; points > most_seen_points_; seen_.erase(seen_.begin())) points -= seen_.begin()->second.points.size();
+}
+
+Result<FrameDescription> Drive::read_frame_description(std::uint64_t index) {
+  QUERN_ASSIGN_OR_RETURN(const auto bytes, reader_->read_string(kDescriptions, index));
+  return read_description(bytes);
 }
 
 Result<CodedFrame> Drive::read_stored(std::uint64_t index) {
   if (index >= frames()) return no_such_frame(index, frames());
   CodedFrame out;
-  QUERN_ASSIGN_OR_RETURN(const auto description, reader_->read_string(kDescriptions, index));
-  QUERN_ASSIGN_OR_RETURN(out.description, read_description(description));
+  QUERN_ASSIGN_OR_RETURN(out.description, read_frame_description(index));
   QUERN_ASSIGN_OR_RETURN(out.scan, reader_->read_string(kScans, index));
   QUERN_ASSIGN_OR_RETURN(const auto info, codec::lidar::scan_info(out.scan));
   QUERN_RETURN_IF_ERROR(check_frame(out.description, info));
@@ -189,7 +223,7 @@ void Drive::remember(std::uint64_t index, const FrameDescription& description, c
   if (description.rays) enter_key(index, *description.rays, description.epoch);
   if (key_ > index || !description.pose || !is_f32(description.kind)) return;
   if (description.is_predicted() && index - std::min(index, description.key_distance) != key_) return;
-  seen_.insert_or_assign(index, SeenFrame{*description.pose, unit_points(cloud.words)});
+  keep(index, {*description.pose, unit_points(cloud.words)});
 }
 
 Status Drive::check_bytes() { return reader_->verify().status(); }

@@ -37,6 +37,9 @@ struct DriveFrame {
   std::uint64_t stored_bytes = 0;  ///< description and scan
 };
 
+/// Points that decoding may bring within so many bytes of memory.
+constexpr std::uint64_t points_within(std::uint64_t memory_bytes) { return memory_bytes / 256; }
+
 /// Reads drives. One thread at a time.
 class Drive : public Allocated {
  public:
@@ -51,9 +54,10 @@ class Drive : public Allocated {
   /// What frame `index` is. Reads this frame's bytes alone.
   Result<DriveFrame> describe(std::uint64_t index);
   /// The bytes of one frame, which decode_frame() takes, and its prediction. Reads this frame's bytes alone and, where
-  /// it is predicted, decodes the frames back to its key frame that it needs; those of the last reads are remembered.
-  /// Fails with `unsupported` where it needs a history and there is none, with `memory_limit` where the known points of
-  /// its prediction take too much memory.
+  /// it is predicted, decodes the frames back to its key frame that it needs, the oldest first; up to
+  /// kMostReferenceDistance of the last ones are remembered, within a quarter of the memory. Fails with `unsupported`
+  /// where it needs a history and there is none, with `memory_limit` where the frames that it is predicted from, or
+  /// known points of its prediction, take too much memory.
   Result<CodedFrame> read_coded(std::uint64_t index);
   /// One frame decoded. Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
@@ -68,17 +72,28 @@ class Drive : public Allocated {
   Status check_bytes();
 
  private:
-  Drive(std::unique_ptr<RecordReader> reader, std::uint64_t most_points)
-      : reader_(std::move(reader)), most_points_(most_points) {}
+  Drive(std::unique_ptr<RecordReader> reader, std::uint64_t memory)
+      : reader_(std::move(reader)),
+        most_points_(points_within(memory)),
+        most_seen_points_(memory / 4 / sizeof(UnitPoint)) {}
 
+  Result<FrameDescription> read_frame_description(std::uint64_t index);
   Result<CodedFrame> read_stored(std::uint64_t index);
   Result<Vector<codec::lidar::PredictedPoint>> predict(std::uint64_t index, const FrameDescription& description);
-  Result<const SeenFrame*> seen(std::uint64_t index, std::uint64_t key);
+  /// The frames that a predicted frame needs, directly or through others, and that are not remembered, the oldest last.
+  Result<Vector<std::uint64_t>> unseen_before(std::uint64_t index, const FrameDescription& description);
+  Result<Vector<codec::lidar::PredictedPoint>> predict_by_seen(std::uint64_t index,
+                                                               const FrameDescription& description);
+  /// Decodes and remembers a frame that predicts others. Those that predict it are remembered.
+  Status see(std::uint64_t index);
+  /// Remembers a frame, and before it only what the next frames can need and memory allows.
+  void keep(std::uint64_t index, SeenFrame frame);
   Status read_key(std::uint64_t key);
   void enter_key(std::uint64_t key, const SensorRays& rays, const std::optional<storage::ContentHash>& epoch);
 
   std::unique_ptr<RecordReader> reader_;
   std::uint64_t most_points_;                ///< of a frame that predicts others
+  std::uint64_t most_seen_points_;           ///< of seen_
   std::map<std::uint64_t, SeenFrame> seen_;  ///< by index
   std::uint64_t key_ = UINT64_MAX;           ///< whose rays and epoch these are
   SensorRays rays_;
@@ -86,8 +101,5 @@ class Drive : public Allocated {
   TileSource* tiles_ = nullptr;
   bool misses_history_ = false;
 };
-
-/// Points that decoding may bring within so many bytes of memory.
-constexpr std::uint64_t points_within(std::uint64_t memory_bytes) { return memory_bytes / 256; }
 
 }  // namespace quern::lidar

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <limits>
+#include <memory_resource>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -222,6 +224,115 @@ TEST(PosedFrames_OfHostileDescriptions, AreCorrupt) {
   frames = good;
   frames[2].description.references = {2};
   EXPECT_NE(code_of(frames, 2), StatusCode::ok);
+}
+
+/// A key frame and `length` - 1 behind it. The last and each eighth before it are said to be predicted from as many
+/// before them as can be.
+std::vector<CodedFrame> crossed_chain(std::size_t length) {
+  const auto good = encode_all(posed_poses());
+  SerialRunner runner;
+  const auto alone = encode_frame(posed_clouds()[1], {Mode::set, kBound * UINT64_C(100'000)}, runner);
+  EXPECT_TRUE(alone.ok());
+  std::vector<CodedFrame> frames(length, *alone);
+  for (std::size_t i = 0; i < length; ++i) {
+    FrameDescription& description = frames[i].description;
+    description.name = "frame";
+    description.pose = posed_poses()[0];
+    if ((length - 1 - i) % kMostReferenceDistance != 0) continue;
+    description.key_distance = i;
+    for (std::uint64_t back = 1; back <= std::min<std::uint64_t>(i, kMostReferenceDistance); ++back)
+      description.references.push_back(back);
+  }
+  frames[0].description.rays = good[0].description.rays;
+  return frames;
+}
+
+/// The most memory that is taken at a time.
+class PeakMemory : public std::pmr::memory_resource {
+ public:
+  std::size_t peak() const { return peak_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+    return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+  }
+  void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
+    used_ -= bytes;
+    std::pmr::new_delete_resource()->deallocate(memory, bytes, alignment);
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::size_t used_ = 0;
+  std::size_t peak_ = 0;
+};
+
+/// Reads the last frame, then, where `after` says so, one before it.
+std::size_t peak_of_reading(const std::vector<CodedFrame>& frames, std::optional<std::uint64_t> after = {}) {
+  const auto bytes = drive_of(frames);
+  MemorySource source(bytes);
+  PeakMemory memory;
+  const MemoryScope scope(&memory);
+  const auto drive = Drive::open(source, Execution());
+  SerialRunner runner;
+  EXPECT_EQ((*drive)->read(frames.size() - 1, 1 << 20, runner).status().text(), "");
+  if (after) {
+    EXPECT_TRUE((*drive)->read(*after, 1 << 20, runner).ok());
+  }
+  return memory.peak();
+}
+
+TEST(PosedFrames_OfALongChain, AreNotAllKept) {
+  const std::size_t one_frame = sizeof(UnitPoint) * posed_clouds()[1].points();
+  const std::size_t shorter = peak_of_reading(crossed_chain(kMostReferenceDistance + 1));
+  const auto longest = crossed_chain(kMostKeyDistance + 1);
+  EXPECT_LT(peak_of_reading(longest), shorter + 3 * one_frame);
+  EXPECT_LT(peak_of_reading(longest, 30), shorter + 3 * one_frame);
+}
+
+TEST(PosedFrames_ThatTakeTooMuchMemory, AreRefused) {
+  auto frames = crossed_chain(9);
+  SerialRunner runner;
+  const auto read_last = [&] {
+    const auto bytes = drive_of(frames);
+    MemorySource source(bytes);
+    Execution execution;
+    execution.memory_limit = 256 * posed_clouds()[1].points();
+    const auto drive = Drive::open(source, execution);
+    return (*drive)->read(frames.size() - 1, 1 << 20, runner).status().code();
+  };
+  EXPECT_EQ(read_last(), StatusCode::memory_limit);
+  for (CodedFrame& frame : frames)
+    if (!frame.description.references.empty()) frame.description.references = {1};
+  EXPECT_EQ(read_last(), StatusCode::ok);
+}
+
+TEST(PosedFrames_InAnyOrder, AreTheSame) {
+  PosedFrames encoder(64);
+  SerialRunner runner;
+  std::vector<CodedFrame> frames;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto made = spinning_scan(16, 80, i % 3, true);
+    PointCloud cloud;
+    cloud.words.assign(made.words.begin(), made.words.end());
+    auto frame = encoder.encode(cloud, {Mode::set, kBound * UINT64_C(100'000)}, posed_poses()[i % 5], runner);
+    ASSERT_TRUE(frame.ok()) << frame.status().text();
+    frames.push_back(std::move(frame).value());
+    frames.back().description.name = "frame";
+  }
+  ASSERT_EQ(frames[19].description.references.size(), 4U);
+  const auto bytes = drive_of(frames);
+  MemorySource source(bytes);
+  const auto in_turn = Drive::open(source, Execution());
+  std::vector<Vector<std::uint32_t>> words;
+  for (std::uint64_t i = 0; i < frames.size(); ++i) words.push_back((*in_turn)->read(i, 1 << 20, runner)->words);
+  const auto mixed = Drive::open(source, Execution());
+  for (const std::uint64_t i : {19U, 18U, 3U, 12U, 11U, 19U, 0U, 7U, 1U, 10U}) {
+    const auto back = (*mixed)->read(i, 1 << 20, runner);
+    ASSERT_TRUE(back.ok()) << i << ": " << back.status().text();
+    EXPECT_EQ(back->words, words[i]) << i;
+  }
 }
 
 TEST(KnownPoints_BeyondTheMemory, AreRefused) {
