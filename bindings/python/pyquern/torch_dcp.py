@@ -182,33 +182,42 @@ class QuernWriter(StorageWriter):
         return store.begin(share.pop("step"), **share, **self._options)
 
     def write_data(self, plan, planner):
-        results = []
         with Store(self.path, write=True, threads=self.threads) as store, self._begin(store, plan.storage_data) as writer:
-            for item in plan.items:
-                value = planner.resolve_data(item)
-                if item.type == WriteItemType.BYTE_IO:
-                    content = value.getvalue()
-                    writer.add_blob(BYTES_PREFIX + _stored_name(item.index.fqn), content)
-                    results.append(WriteResult(item.index, len(content), None))
-                    continue
-                source = source_of(value, item.index.fqn)
-                whole, chunk = tuple(item.tensor_data.size), item.tensor_data.chunk
-                size = value.numel() * value.element_size()
-                name = _stored_name(item.index.fqn)
-                if tuple(value.shape) == whole:
-                    writer.add(name, source)
-                elif size != 0:  # ranks may hold nothing of a tensor
-                    whole, offset = _stored_piece(source, value, whole, tuple(chunk.offsets))
-                    writer.add(name, source, whole=whole, offset=offset)
-                results.append(WriteResult(item.index, size, None))
+            results = _add_items(plan, planner, writer.add, writer.add_blob)
             writer.publish()
         return _done(results)
 
     def finish(self, metadata, results):
         with Store(self.path, write=True, threads=self.threads) as store, self._begin(store, self._share) as writer:
             writer.add_blob(BLOB, _describe(metadata))
-            if not writer.publish().published:
-                raise RuntimeError(f"step {self.step} was not published: a rank has not left its share")
+            self._check_published(writer.publish())
+
+    def _check_published(self, saved):
+        if not saved.published:
+            raise RuntimeError(f"step {self.step} was not published: a rank has not left its share")
+
+
+def _add_items(plan, planner, add, add_blob):
+    """Calls add(name, source, piece=...) for each tensor that a plan has this rank write, as Writer.add(), and add_blob(name,
+    bytes) for everything else. Returns the WriteResults."""
+    results = []
+    for item in plan.items:
+        value = planner.resolve_data(item)
+        name = _stored_name(item.index.fqn)
+        if item.type == WriteItemType.BYTE_IO:
+            content = value.getvalue()
+            add_blob(BYTES_PREFIX + name, content)
+            results.append(WriteResult(item.index, len(content), None))
+            continue
+        source = source_of(value, item.index.fqn)
+        whole, chunk = tuple(item.tensor_data.size), item.tensor_data.chunk
+        size = value.numel() * value.element_size()
+        if tuple(value.shape) == whole:
+            add(name, source)
+        elif size != 0:  # ranks may hold nothing of a tensor
+            add(name, source, piece=_stored_piece(source, value, whole, tuple(chunk.offsets)))
+        results.append(WriteResult(item.index, size, None))
+    return results
 
 
 class QuernReader(StorageReader):

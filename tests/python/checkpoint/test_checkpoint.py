@@ -259,7 +259,7 @@ class Stores(StoreTest):
             def write(number):
                 with store.begin(5, group="g5", writer=number, writers=3) as writer:
                     rows = whole[number * 7 : min(20, number * 7 + 7)]
-                    writer.add("w", source_of(rows, "w"), whole=whole.shape, offset=(number * 7, 0))
+                    writer.add("w", source_of(rows, "w"), piece=(whole.shape, (number * 7, 0)))
                     writer.add_blob(f"rank-{number}", b"state")
                     published.append(writer.publish().published)
 

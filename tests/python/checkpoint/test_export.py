@@ -100,7 +100,7 @@ class Pieces(StoreTest):
         whole = np.arange(24, dtype=np.float32).reshape(6, 4)
         with quern.checkpoint.Store(self.store, write=True) as store, store.begin(1) as writer:
             for begin, end in ((2, 6), (0, 2)):
-                writer.add("model.w", source_of(whole[begin:end], "w"), whole=(6, 4), offset=(begin, 0))
+                writer.add("model.w", source_of(whole[begin:end], "w"), piece=((6, 4), (begin, 0)))
             writer.publish()
         out = os.path.join(os.path.dirname(self.store), "out")
         done = quern.checkpoint.export(self.store, out, only=["model.*"], strip_prefix=["model."])

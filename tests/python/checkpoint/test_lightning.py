@@ -50,20 +50,24 @@ def batches():
     return torch.utils.data.DataLoader(data, batch_size=8, num_workers=0)
 
 
-def train(folder, steps, resume=None, plugins=True, **options):
+def train(folder, steps, resume=None, plugins=True, engine=None, **options):
     """Losses of the steps that were done here."""
     torch.manual_seed(1)
     net = Net()
     options = {"save_top_k": -1, "every_n_train_steps": 5, **options}
     trainer = pl.Trainer(
         max_steps=steps, accelerator="cpu", devices=1, logger=False, enable_progress_bar=False, enable_model_summary=False,
-        plugins=[QuernCheckpointIO(base=None)] if plugins else [], callbacks=[ModelCheckpoint(dirpath=folder, **options)])
+        plugins=[QuernCheckpointIO(base=None, engine=engine)] if plugins else [], callbacks=[ModelCheckpoint(dirpath=folder, **options)])
     trainer.fit(net, batches(), ckpt_path=resume)
     return net.losses
 
 
 def train_with(folder, options):
     return train(folder, 20, **options)
+
+
+def train_with_engine(folder, steps, resume):
+    return train(folder, steps, resume, engine={"ring": 4 << 20}, save_top_k=2, monitor="step", mode="max")
 
 
 def names(folder):
@@ -97,6 +101,29 @@ class Lightning(StoreTest):
             self.assertEqual(os.listdir(f"{folder}/quern/tmp"), [])
             for name in names(folder):
                 self.assertIn("state_dict", QuernCheckpointIO().load_checkpoint(f"{folder}/{name}"))
+
+    def test_an_engine_saves_while_training_goes_on(self):
+        whole = forked(train, self.store, 22, None, False)
+        folder = self.store + "2"
+        self.assertEqual(forked(train_with_engine, folder, 15, None), whole[:15])
+        self.assertEqual(names(folder), ["epoch=1-step=10.ckpt", "epoch=2-step=15.ckpt"])
+        self.assertEqual(quern.checkpoint.ls(f"{folder}/quern"), [10, 15])
+        self.assertEqual(forked(train_with_engine, folder, 22, f"{folder}/epoch=2-step=15.ckpt"), whole[15:])
+
+    def test_a_save_of_the_engine_that_fails_removes_nothing(self):
+        io, path = QuernCheckpointIO(engine={"ring": 2 << 20}), f"{self.store}/a.ckpt"
+        io.save_checkpoint({"global_step": 1, "w": torch.ones(3)}, path)
+        self.assertEqual(io.load_checkpoint(path)["w"].tolist(), [1.0] * 3)
+        shutil.rmtree(f"{self.store}/quern/tmp")
+        with open(f"{self.store}/quern/tmp", "w"):
+            pass
+        with self.assertLogs("quern", "ERROR"):
+            io.save_checkpoint({"global_step": 2, "w": torch.ones(3)}, path + "2")
+            io.remove_checkpoint(path)
+            with self.assertRaises(quern.checkpoint.Error):
+                io.teardown()
+        self.assertEqual(sorted(os.listdir(self.store)), ["a.ckpt", "quern"])
+        self.assertEqual(quern.checkpoint.ls(f"{self.store}/quern"), [1])
 
     def test_one_file_written_again_and_removed(self):
         io, path = QuernCheckpointIO(base=None), f"{self.store}/last.ckpt"

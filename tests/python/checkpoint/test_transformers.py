@@ -64,6 +64,13 @@ def train(folder, steps, callback=None, resume=None, limit=None):
     return net.losses
 
 
+def save_folder(store, folder, step):
+    """Names of the files whose tensors the store has."""
+    state, blobs, large = _folder.read(folder)
+    quern.checkpoint.save(store, state, step, blobs=blobs)
+    return large
+
+
 class HuggingFace(StoreTest):
     @classmethod
     def setUpClass(cls):
@@ -91,6 +98,14 @@ class HuggingFace(StoreTest):
         forked(train, self.store, 22, {"base": None}, None, 2)
         self.assertEqual(quern.checkpoint.ls(f"{self.store}/quern"), [20, 22])
         self.assertEqual(sorted(name for name in os.listdir(self.store) if name != "quern"), ["checkpoint-20", "checkpoint-22"])
+
+    def test_an_engine_saves_while_training_goes_on(self):
+        options = {"remove_large": True, "engine": {"ring": 4 << 20}, "base": None}
+        first = forked(train, self.store, 10, options, None, 2)
+        self.assertEqual(quern.checkpoint.ls(f"{self.store}/quern"), [8, 10])
+        self.assertNotIn("model.safetensors", os.listdir(f"{self.store}/checkpoint-10"))
+        again = forked(train, self.store, 10, options, prepare(self.store, step=8), 2)
+        self.assertEqual(again, first[8:])
 
     def test_a_damaged_checkpoint_is_passed_over(self):
         forked(train, self.store, 8, {"base": None, "remove_large": True})
@@ -135,7 +150,7 @@ class Folders(StoreTest):
         for name, content in (("small.json", b"{}"), ("empty", b""), ("large.bin", os.urandom(100000))):
             with open(f"{folder}/{name}", "wb") as file:
                 file.write(content)
-        _, large = _folder.save(self.store, folder, 7)
+        large = save_folder(self.store, folder, 7)
         self.assertEqual(large, ["model.safetensors", "optimizer.pt"])
         self.assertEqual(sorted(_folder.write_back(self.store, 7, back)), sorted(os.listdir(folder)))
         for name in sorted(set(os.listdir(folder)) - {"optimizer.pt"}):
@@ -151,7 +166,7 @@ class Folders(StoreTest):
         self.assertEqual([name for name in os.listdir(back) if name.endswith(".tmp")], [])
         os.mkdir(f"{folder}/inner")
         with self.assertRaisesRegex(ValueError, "a checkpoint with folders in it is spread over processes"):
-            _folder.save(self.store, folder, 8)
+            save_folder(self.store, folder, 8)
 
     def test_names_that_lead_out_of_the_folder_are_refused(self):
         import json

@@ -135,6 +135,10 @@ class Save:
         if not self.wait("durable", timeout):
             raise TimeoutError(f"step {self.step} is not durable after {timeout} s")
         self._engine._open.forget_captured()
+        return self.saved()
+
+    def saved(self):
+        """Saved of what is written so far, without waiting."""
         return saved_of(self._progress().result)
 
     def exception(self, timeout=None):
@@ -351,21 +355,29 @@ class Engine:
 
     def save_tensors(self, tensors, step, blobs=None, **arguments):
         """The same of {name: Source}, without a state dict around them."""
+        return self.save_share([(name, source, None) for name, source in tensors.items()], step, blobs, {}, **arguments)
+
+    def save_share(self, tensors, step, blobs, group, **arguments):
+        """The same of [(name, Source, piece)], one writer's share of a checkpoint: piece as tensor_desc() takes it; group: `group`,
+        `writer` and `writers` of save_desc(), empty for the only writer. A share that does not complete its checkpoint stays at
+        "host": done() tells when it is written."""
+        if "group" in group:
+            group = {**group, "group": text(group["group"], "a group's name")}
         with self._open.call() as handle:
-            desc = save_desc(given_step(step), **self._arguments(arguments))
+            desc = save_desc(given_step(step), **self._arguments(arguments), **group)
             self._open.forget_captured()
-            tensors = {name: _small_copy(source) for name, source in tensors.items()}
+            tensors = [(name, _small_copy(source), piece) for name, source, piece in tensors]
             pending = ctypes.c_void_p()
             self._library.engine_begin(handle, desc, pending)
             try:
-                for name, source in tensors.items():
-                    self._library.engine_add(pending, tensor_desc(name, source))
+                for name, source, piece in tensors:
+                    self._library.engine_add(pending, tensor_desc(name, source, piece=piece))
                 for name, content in (blobs or {}).items():
                     self._library.engine_add_blob(pending, text(name, "a blob's name"), bytes(content), len(content))
             except BaseException:
                 self._library.engine_forget(pending)
                 raise
-            number = self._open.keep(step, list(tensors.values()))
+            number = self._open.keep(step, [source for _, source, _ in tensors])
             try:
                 self._library.engine_submit(pending)
             except Error:

@@ -162,8 +162,8 @@ def save_desc(step, base, preset, parity, zstd_level, replace, policy, roles, re
         **{"writers": 1, **members})
 
 
-def tensor_desc(name, source, role=None):
-    """A Source (pyquern._tensors) as C has it."""
+def tensor_desc(name, source, role=None, piece=None):
+    """A Source (pyquern._tensors) as C has it; piece: (extents of the whole, offset in it) where it is a part of a tensor."""
     role = role or source.role
     if len(source.shape) > _library.MAX_RANK:
         raise ValueError(f"tensor '{name}': rank {len(source.shape)} is above {_library.MAX_RANK}")
@@ -171,6 +171,11 @@ def tensor_desc(name, source, role=None):
         dtype=NUMBERS[source.dtype], name=text(name, "a tensor's name"), role=role.encode() if role else None,
         data=source.address, memory=source.memory, device=source.device, rank=len(source.shape))
     tensor.extents[: len(source.shape)] = source.shape
+    if piece is not None:
+        whole, offset = piece
+        tensor.is_piece = 1
+        tensor.whole[: len(whole)] = tuple(whole)
+        tensor.offset[: len(offset)] = tuple(offset)
     return tensor
 
 
@@ -206,14 +211,9 @@ class Writer(Handle):
             self._problem = problem
             return 0
 
-    def add(self, name, source, role=None, whole=None, offset=None):
-        """Takes a Source (pyquern._tensors) in; with `whole` and `offset` it is a piece of a tensor of that shape."""
-        tensor = tensor_desc(name, source, role)
-        if whole is not None:
-            tensor.is_piece = 1
-            tensor.whole[: len(whole)] = tuple(whole)
-            tensor.offset[: len(offset)] = tuple(offset)
-        self._library.add(self._handle, tensor)
+    def add(self, name, source, role=None, piece=None):
+        """Takes a Source (pyquern._tensors) in; piece as in tensor_desc()."""
+        self._library.add(self._handle, tensor_desc(name, source, role, piece))
         self._kept.append(source)
 
     def add_blob(self, name, content):

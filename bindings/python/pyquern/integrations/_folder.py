@@ -33,8 +33,8 @@ def _of_torch(path):
         return None
 
 
-def save(store, folder, step, replace=False, **options):
-    """Saves the folder as the checkpoint `step`. Returns (Saved, names of the files whose tensors it has)."""
+def read(folder):
+    """What is saved of the folder: (state, blobs, names of the files whose tensors are in the state)."""
     state, formats, blobs = {}, {}, {}
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
@@ -52,11 +52,7 @@ def save(store, folder, step, replace=False, **options):
         with open(path, "rb") as file:
             blobs[_BYTES + name] = file.read()
     blobs[BLOB] = json.dumps({"format": FORMAT, "files": formats}).encode()
-    try:
-        saved = _checkpoint.save(store, state, step, replace=replace, blobs=blobs, **options)
-    except TypeError as problem:
-        raise TypeError(f"{folder}: {problem}") from None
-    return saved, list(formats)
+    return state, blobs, list(formats)
 
 
 def _description(saved):

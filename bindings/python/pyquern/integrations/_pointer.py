@@ -48,18 +48,19 @@ def read(path):
     return os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(path)), found["store"])), found["step"], found["id"]
 
 
-def free_step(store, wanted):
-    """`wanted`, or the first number above it that no checkpoint of the store has."""
+def free_step(store, wanted, under_way=frozenset()):
+    """`wanted`, or the first number above it that no checkpoint of the store has, and none that is being saved."""
     from .. import checkpoint
 
     taken = set(checkpoint.ls(store)) if os.path.isdir(os.path.join(store, "manifests")) else set()
-    while wanted in taken:
+    while wanted in taken or wanted in under_way:
         wanted += 1
     return wanted
 
 
-def load(path):
-    """The state dict that the pointer names; an error when another checkpoint has come to that step since."""
+def load(path, map_location=None, objects=None):
+    """The state dict that the pointer names, its tensors in host memory, or where `map_location` says as a device or its name; an
+    error when another checkpoint has come to that step since."""
     from .. import checkpoint
 
     store, step, identity = read(path)
@@ -67,7 +68,22 @@ def load(path):
         if saved.info.id != identity:
             raise ValueError(f"{path}: step {step} of {store} is not the checkpoint that this file was written for; it was replaced "
                              f"since. To use what is there now, load it with pyquern.checkpoint.load({store!r}, step={step})")
-        return saved.state()
+        state = saved.state(objects=objects)
+    return state if map_location is None or callable(map_location) else _moved(state, map_location)
+
+
+def _moved(value, device):
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        for key in value:
+            value[key] = _moved(value[key], device)
+        return value
+    if type(value) in (list, tuple):
+        return type(value)(_moved(item, device) for item in value)
+    return value
 
 
 def collect(store, gone):

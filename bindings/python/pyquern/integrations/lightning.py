@@ -6,6 +6,8 @@
 Where Lightning writes a .ckpt file there is a file of a hundred bytes then, which names the step in the store. Lightning counts,
 links and removes these files as its own; what it removes goes from the store as well, unless what stays needs it. Works with
 `lightning` and `pytorch_lightning` 2.x, Trainer and Fabric, on devices where rank 0 has the whole state (DDP).
+
+    trainer = Trainer(plugins=[QuernCheckpointIO(engine={"ring": 8 << 30})], ...)      # saves are written while training goes on
 """
 import os
 
@@ -16,6 +18,7 @@ except ImportError:
 
 from .. import checkpoint as _checkpoint
 from . import _pointer
+from ._behind import SavesBehind
 
 
 def _base_classes():
@@ -32,10 +35,16 @@ class QuernCheckpointIO(*_base_classes()):
     """store: the folder of the store; None: `quern` beside the .ckpt files. options: as in pyquern.checkpoint.save().
 
     A checkpoint's step in the store is its global_step, or the first free number above it where Lightning saves one step
-    several times (last.ckpt). base="newest" makes later checkpoints differences to earlier ones."""
+    several times (last.ckpt). base="newest" makes later checkpoints differences to earlier ones.
 
-    def __init__(self, store=None, base="newest", preset="exact", **options):
+    engine: options of pyquern.checkpoint.Engine, or True. Then save_checkpoint() returns once the state is copied into the
+    engine's ring, and the file appears when the checkpoint is durable. A file is removed only after the saves before it have
+    ended well. What failed is raised by the next save_checkpoint(), or at the end of fit() by teardown(). With a store of
+    None, each folder of .ckpt files has an engine with a ring of its own."""
+
+    def __init__(self, store=None, base="newest", preset="exact", engine=None, **options):
         super().__init__()
+        self._behind = SavesBehind(engine) if engine else None
         self._store = None if store is None else os.path.abspath(store)
         self._options = {"base": base, "preset": preset, **options}
         self._leftover = {}  # store -> {(step, id)} that Lightning has removed and others needed
@@ -50,29 +59,47 @@ class QuernCheckpointIO(*_base_classes()):
         if "://" in path:
             raise ValueError(f"{path}: a store is a folder of this machine's file systems; give a path without a scheme")
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        store, before = self._store_of(path), _pointer.read(path)
-        step = _pointer.free_step(store, int(checkpoint.get("global_step", 0)))
-        saved = _checkpoint.save(store, checkpoint, step, **self._options)
+        store, wanted = self._store_of(path), int(checkpoint.get("global_step", 0))
+        if self._behind is None:
+            self._point(path, store, _checkpoint.save(store, checkpoint, _pointer.free_step(store, wanted), **self._options))
+            return
+        step = _pointer.free_step(store, wanted, self._behind.steps_under_way(store))
+        self._behind.save(store, checkpoint, step, lambda saved: self._point(path, store, saved), **self._options)
+        self._behind.fence()
+
+    def _point(self, path, store, saved):
+        before = _pointer.read(path)
         _pointer.write(path, store, saved.step, saved.id)
         if before is not None:
             self._remove(*before)
+
+    def teardown(self):
+        """Called at the end of fit(): waits for what is under way."""
+        if self._behind is not None:
+            self._behind.close()
+            for store, gone in self._leftover.items():  # what could not go while the engine saved
+                self._leftover[store] = _pointer.collect(store, gone)
 
     def load_checkpoint(self, path, map_location=None, weights_only=None, **_):
         """The checkpoint of a .ckpt file that save_checkpoint() wrote, or that Lightning wrote itself. Tensors are in host memory, or
         where `map_location` says as a device or its name. No pickle is read from a store, whatever weights_only is."""
         path = os.fspath(path)
+        if self._behind is not None:
+            self._behind.settle()
         if not os.path.exists(path):
             raise FileNotFoundError(f"Checkpoint file not found: {path}")
         if os.path.isdir(path) or _pointer.read(path) is None:
             given = {} if weights_only is None else {"weights_only": weights_only}
             return TorchCheckpointIO().load_checkpoint(path, map_location=map_location, **given)
-        state = _pointer.load(path)
-        if map_location is None or callable(map_location):
-            return state
-        return _moved(state, map_location)
+        return _pointer.load(path, map_location)
 
     def remove_checkpoint(self, path):
-        path = os.fspath(path)
+        if self._behind is None:
+            self._remove_file(os.fspath(path))
+        else:
+            self._behind.after(lambda: self._remove_file(os.fspath(path)))
+
+    def _remove_file(self, path):
         found = None if os.path.islink(path) else _pointer.read(path)
         if found is None:
             TorchCheckpointIO().remove_checkpoint(path)
@@ -82,20 +109,6 @@ class QuernCheckpointIO(*_base_classes()):
 
     def _remove(self, store, step, identity):
         self._leftover[store] = _pointer.collect(store, self._leftover.get(store, set()) | {(step, identity)})
-
-
-def _moved(value, device):
-    import torch
-
-    if isinstance(value, torch.Tensor):
-        return value.to(device)
-    if isinstance(value, dict):
-        for key in value:
-            value[key] = _moved(value[key], device)
-        return value
-    if type(value) in (list, tuple):
-        return type(value)(_moved(item, device) for item in value)
-    return value
 
 
 __all__ = ["QuernCheckpointIO"]

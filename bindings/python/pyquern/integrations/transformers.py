@@ -21,6 +21,7 @@ from .._checkpoint.retention import stays
 from .._checkpoint.store import Store
 from .._checkpoint.together import Together
 from . import _folder
+from ._behind import SavesBehind
 
 _log = logging.getLogger("quern")
 
@@ -37,10 +38,14 @@ class QuernCallback(TrainerCallback):
     """store: its folder; None: `quern` in the output_dir. remove_large: remove files from checkpoint-N whose tensors the store
     has. options: as in pyquern.checkpoint.save() (base="newest" and preset="exact" where they are not given).
 
+    engine: options of pyquern.checkpoint.Engine, or True. Then the files of the folder are read into memory when the Trainer has
+    written them, and the rest is done while training goes on; what failed is raised at the next save, or at the end.
+
     Stays in the store what the Trainer keeps: the last save_total_limit checkpoints and the best one; without a limit, all."""
 
-    def __init__(self, store=None, remove_large=False, **options):
+    def __init__(self, store=None, remove_large=False, engine=None, **options):
         self.store, self.remove_large = store, remove_large
+        self._behind = SavesBehind(engine) if engine else None
         self._options = {"base": "newest", **options}
         self._together = None
 
@@ -62,19 +67,39 @@ class QuernCallback(TrainerCallback):
     def _save(self, args, state):
         step, store = state.global_step, _store_of(args.output_dir, self.store)
         folder = _path_of(args.output_dir, step)
+        if self._behind is not None:
+            self._behind.settle()  # which steps there are, and which stay, is known then
         there = step in _steps(store)
         options = {**self._options, "base": None} if there and self._options["base"] == "newest" else self._options
-        saved, large = _folder.save(store, folder, step, replace=there, **options)
-        _log.info("%s: step %d, %d bytes, %.2f of its tensors", store, step, saved.stored_bytes,
+        keep, best = args.save_total_limit, state.best_model_checkpoint
+
+        def then(saved):
+            self._saved(store, folder, saved, large, keep, best)
+
+        content, blobs, large = _folder.read(folder)
+        try:
+            if self._behind is not None:
+                self._behind.save(store, content, step, then, blobs=blobs, replace=there, **options)
+            else:
+                then(_checkpoint.save(store, content, step, blobs=blobs, replace=there, **options))
+        except TypeError as problem:
+            raise TypeError(f"{folder}: {problem}") from None
+
+    def _saved(self, store, folder, saved, large, limit, best):
+        _log.info("%s: step %d, %d bytes, %.2f of its tensors", store, saved.step, saved.stored_bytes,
                   saved.stored_bytes / max(saved.raw_bytes, 1))
         if self.remove_large:
             _folder.remove_files(folder, large)
         steps = _steps(store)
-        keep = set(steps) if args.save_total_limit is None else stays(steps, keep=max(args.save_total_limit, 1)) | {step}
-        best = re.search(r"checkpoint-(\d+)$", state.best_model_checkpoint or "")
-        if best:
-            keep.add(int(best.group(1)))
+        keep = set(steps) if limit is None else stays(steps, keep=max(limit, 1)) | {saved.step}
+        named = re.search(r"checkpoint-(\d+)$", best or "")
+        if named:
+            keep.add(int(named.group(1)))
         _remove(store, set(steps) - keep)
+
+    def on_train_end(self, args, state, control, **_):
+        if self._together is not None and self._behind is not None:
+            self._together.on_first(self._behind.close)
 
 
 def _steps(store):
