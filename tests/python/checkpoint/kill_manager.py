@@ -7,6 +7,7 @@ logs with the run that nobody killed, to the last bit.
 """
 import argparse
 import collections
+import importlib
 import os
 import random
 import shutil
@@ -22,7 +23,7 @@ import_or_skip("numpy")
 import_or_skip("torch", (2, 0))
 import pyquern as quern  # noqa: E402
 
-RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "manager_run.py")
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def lines_of(log):
@@ -40,18 +41,16 @@ def cut_half_line(log):
 
 
 class Forked:
-    """What is used of subprocess.Popen, for a fork that runs manager_run.main()."""
+    """What is used of subprocess.Popen, for a fork that runs main() of a module."""
 
-    def __init__(self, arguments):
-        import manager_run
-
+    def __init__(self, module, arguments):
         sys.stdout.flush()
         self._status = None
         self._pid = os.fork()
         if self._pid == 0:
             status = 1
             try:
-                status = manager_run.main(*arguments)
+                status = importlib.import_module(module).main(*arguments)
             finally:
                 os._exit(status)
 
@@ -73,6 +72,9 @@ class Forked:
 
 
 class Trial:
+    module = "manager_run"  # whose main() is the run
+    most_lost = None  # steps that a kill may cost; None: `every`
+
     def __init__(self, folder, steps, every, seed, fork):
         self.fork = fork
         self.folder, self.steps, self.every = folder, steps, every
@@ -87,8 +89,8 @@ class Trial:
 
     def start(self, store, log):
         if self.fork:
-            return Forked((store, log, self.steps, self.every))
-        return subprocess.Popen([sys.executable, RUN, store, log, str(self.steps), str(self.every)])
+            return Forked(self.module, (store, log, self.steps, self.every))
+        return subprocess.Popen([sys.executable, os.path.join(HERE, self.module + ".py"), store, log, str(self.steps), str(self.every)])
 
     def uninterrupted(self):
         process = self.start(os.path.join(self.folder, "whole"), os.path.join(self.folder, "whole.log"))
@@ -114,7 +116,8 @@ class Trial:
             self.counts["steps done twice"] += max(0, last + 1 - numbers[0])
             lost = last + 1 - numbers[0]
             # A kill may come after a save that step `every` made and before its line of the next step: never more are lost.
-            if lost > self.every or lost < 0 or (how == "SIGTERM" and lost != 0):
+            self.counts["most steps lost"] = max(lost, self.counts["most steps lost"])
+            if lost > (self.most_lost or self.every) or lost < 0 or (how == "SIGTERM" and lost != 0):
                 self.counts["restarts at the wrong step"] += 1
                 print(f"began at step {numbers[0]} after {how} at step {last}")
 
@@ -169,12 +172,12 @@ class Trial:
         os.remove(self.log)
 
 
-def main():
+def main(trial_class=Trial, terms=20, every=5):
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--terms", type=int, default=20)
+    parser.add_argument("--terms", type=int, default=terms)
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--every", type=int, default=5)
+    parser.add_argument("--every", type=int, default=every)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--fork", action="store_true")
     given = parser.parse_args()
@@ -182,10 +185,10 @@ def main():
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        trial = Trial(folder, given.steps, given.every, given.seed, given.fork)
+        trial = trial_class(folder, given.steps, given.every, given.seed, given.fork)
         trial.run(given.kills, given.terms)
-    for name in ("kill -9", "SIGTERM", "runs to the end", "losses", "losses that differ", "steps done twice", "gaps",
-                 "restarts at the wrong step", "checkpoints verified", "left in tmp"):
+    for name in ("kill -9", "SIGTERM", "runs to the end", "losses", "losses that differ", "steps done twice", "most steps lost",
+                 "gaps", "restarts at the wrong step", "checkpoints verified", "left in tmp"):
         print(f"{name}: {trial.counts[name]}")
     print(f"{time.monotonic() - begun:.0f} s")
     bad = ("losses that differ", "gaps", "restarts at the wrong step", "left in tmp")
