@@ -36,7 +36,8 @@ add_library(quern_kernels_cuda STATIC
   stencil/cuda/raster.cu
   stencil/cuda/raster_encode.cu
   stencil/cuda/wavelet.cu
-  stencil/cuda/wavelet_encode.cu)
+  stencil/cuda/wavelet_encode.cu
+  tensor/cuda/at_rest.cu)
 target_compile_options(quern_kernels_cuda PRIVATE ${QUERN_CUDA_FLAGS})
 target_include_directories(quern_kernels_cuda PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(quern_kernels_cuda PUBLIC CUDA::cudart_static)

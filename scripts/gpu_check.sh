@@ -18,6 +18,7 @@ usage: scripts/gpu_check.sh [--stage STAGE]... [--build-only] [-j N]
              a table of them beside the committed results (bench/results/gpu-h200.jsonl)
   interp     the codec interp alone, in less than 3 minutes: same values as the CPU over 100 runs, and what its kernels
              take on 26 MB and 512 MiB; lines of JSON in build/gpu/bench/bench_interp.jsonl
+  offload    steps of Adam over moments at rest: same bits as the CPU, in less than a minute
 Without --stage: the first four in this order. --build-only is --stage build.
 
   --pack DIR      copies what was built (BUILD: build/gpu) into DIR, stripped, with what it needs to run elsewhere
@@ -42,8 +43,8 @@ while (($#)); do
   case "$1" in
     --stage)
       case "${2:-}" in
-        build | equal | sanitize | bench | interp) stages+=("$2") ;;
-        *) echo "gpu_check.sh: --stage takes build, equal, sanitize, bench or interp" >&2; exit 1 ;;
+        build | equal | sanitize | bench | interp | offload) stages+=("$2") ;;
+        *) echo "gpu_check.sh: --stage takes build, equal, sanitize, bench, interp or offload" >&2; exit 1 ;;
       esac
       shift ;;
     --build-only) stages+=(build) ;;
@@ -198,6 +199,13 @@ stage_interp() {
   checks_hold "$written"
 }
 
+stage_offload() {
+  need_device || return
+  local limit=60
+  [[ -x $programs/gpu_offload ]] || { skip "this build has no tests labelled gpu"; return; }
+  within_limit "$programs/gpu_offload" --gtest_brief=1
+}
+
 result=0
 for stage in "${stages[@]}"; do
   echo "=== $stage"
@@ -208,6 +216,7 @@ for stage in "${stages[@]}"; do
     sanitize) stage_sanitize || status=$? ;;
     bench) stage_bench || status=$? ;;
     interp) stage_interp || status=$? ;;
+    offload) stage_offload || status=$? ;;
   esac
   if ((status == 77)); then
     ((result)) || result=77

@@ -36,6 +36,13 @@ struct AdamConstants {
   float epsilon = 0;
 };
 
+/// What a step is, apart from the arrays.
+struct AdamRule {
+  AdamOrder order = AdamOrder::fused;
+  AdamDecay decay = AdamDecay::none;
+  AdamConstants constants;
+};
+
 /// NaN payloads depend on the order of operands, which compilers choose: every NaN becomes the same one.
 [[gnu::always_inline]] constexpr float one_nan(float x) { return x == x ? x : std::bit_cast<float>(0x7fc00000u); }
 

@@ -98,6 +98,17 @@ class Prebuilt(unittest.TestCase):
                 self.assertIn(why, result.stdout)
                 self.assertIn("stage interp failed", result.stdout)
 
+    def test_StageOffload_RunsItsTestsAlone(self):
+        self.built_program("gpu_offload", "echo steps at rest")
+        self.pack()
+        result = self.check("--stage", "offload")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("steps at rest", result.stdout)
+        self.assertNotIn("metrics", result.stdout)
+        self.built_program("gpu_offload", "exit 1")
+        self.pack()
+        self.assertEqual(self.check("--stage", "offload").returncode, 1)
+
     def test_FailingProgram_FailsItsStage(self):
         self.built_program("gpu_metrics", "echo broken; exit 1")
         self.pack()

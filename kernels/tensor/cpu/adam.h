@@ -9,13 +9,6 @@
 
 namespace quern::kernels {
 
-/// What a step is, apart from the arrays.
-struct AdamRule {
-  AdamOrder order = AdamOrder::fused;
-  AdamDecay decay = AdamDecay::none;
-  AdamConstants constants;
-};
-
 struct AdamKernels {
   /// Updates three arrays of `count` elements in place. Arrays do not overlap; any alignment.
   void (*step_f32)(const AdamRule& rule, const float* gradient, std::size_t count, float* weight, float* exp_avg,

@@ -4,26 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/tensor/at_rest.h"
-#include "kernels/tensor/cpu/adam.h"
+#include "kernels/common/cpu/isa.h"
+#include "kernels/tensor/at_rest_block.h"
 
 namespace quern::kernels {
-
-/// What codes a state is kept in.
-struct AtRestForm {
-  unsigned bits = 8;   ///< of a code: 8 or 4
-  bool finest = true;  ///< each block takes the finest steps that it fits into; else always the coarsest
-};
-
-/// Bytes of a block's slot: the codes of both moments, second moments first. Codes of 4 bits: value i in the low half
-/// of byte i, value i + 128 in its high half.
-constexpr std::size_t at_rest_slot_bytes(const AtRestForm& form) { return kAtRestBlock * form.bits / 4; }
-/// Bytes that a block of another kind takes beside the slots.
-inline constexpr std::size_t kAtRestWideBytes = 2 * kAtRestBlock;
-inline constexpr std::size_t kAtRestRawBytes = 8 * kAtRestBlock;
-constexpr std::size_t at_rest_beside_bytes(AtRestKind kind) {
-  return kind == AtRestKind::raw ? kAtRestRawBytes : kind == AtRestKind::wide ? kAtRestWideBytes : 0;
-}
 
 /// A tile: up to kAtRestTileBlocks blocks, of which the last may have values that are not there (zeros).
 struct AtRestTile {
@@ -32,12 +16,6 @@ struct AtRestTile {
   std::uint32_t* headers = nullptr;
   std::uint8_t* slots = nullptr;
   const std::uint8_t* beside = nullptr;  ///< of blocks that are not narrow, one after the other
-};
-
-struct AtRestStep {
-  AtRestForm form;
-  std::uint64_t key = 0;  ///< at_rest_mix64 of seed and step
-  AdamRule rule;
 };
 
 struct AtRestKernels {

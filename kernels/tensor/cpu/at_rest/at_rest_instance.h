@@ -27,15 +27,12 @@ struct AtRestInstance {
   static void decode_codes(const AtRestHeader& h, const std::uint8_t* __restrict second_codes,
                            const std::int8_t* __restrict first_codes, Moments& out) {
     const float scale = at_rest_scale(h.scale);
-    const std::uint32_t before = h.first - 1;
-    const std::uint32_t shift = h.shift;
     alignas(64) std::uint32_t code[kN];
     alignas(64) std::int32_t whole[kN];
     for (std::size_t i = 0; i < kN; ++i) code[i] = second_codes[i];
     for (std::size_t i = 0; i < kN; ++i) whole[i] = first_codes[i];
     for (std::size_t i = 0; i < kN; ++i) {
-      const std::uint32_t there = 0u - static_cast<std::uint32_t>(code[i] != 0);
-      const std::uint32_t second = ((code[i] + before) << shift) & there;
+      const std::uint32_t second = at_rest_second(h, code[i]);
       out.second[i] = std::bit_cast<float>(second);
       out.first[i] = static_cast<float>(whole[i]) * (scale * at_rest_unit(second));
     }
@@ -43,20 +40,13 @@ struct AtRestInstance {
 
   /// False when values do not fit codes of that width.
   template <unsigned Bits>
-  static bool encode_codes(bool finest, std::uint32_t block_key, std::uint32_t least, std::uint32_t most,
-                           const Moments& in, AtRestHeader& h, std::uint8_t* __restrict second_codes,
+  static bool encode_codes(bool finest, std::uint32_t block_key, const AtRestRange& range, const Moments& in,
+                           AtRestHeader& h, std::uint8_t* __restrict second_codes,
                            std::int8_t* __restrict first_codes) {
     using Width = AtRestWidth<Bits>;
-    constexpr std::uint32_t kLimit = (1u << (Bits - 1)) - 1;
-    constexpr std::uint32_t kCodes = (1u << Bits) - 1;
-    std::uint32_t shift = finest ? Width::kFinestShift : Width::kCoarsestShift;
-    // Code 1 to that of the neighbour above the largest value.
-    while ((most >> shift) + 2 - (least >> shift) > kCodes) {
-      if (shift == Width::kCoarsestShift) return false;
-      ++shift;
-    }
-    if (least >> shift == 0) return false;  // the lower neighbour is 0
-    const std::uint32_t before = (least >> shift) - 1;
+    if (!at_rest_choose_second<Bits>(finest, range, h)) return false;
+    const std::uint32_t shift = h.shift;
+    const std::uint32_t before = h.first - 1;
     // Each loop has results of one width: compilers make better vectors of those.
     alignas(64) std::uint32_t random[kN];
     alignas(64) std::uint32_t code[kN];
@@ -76,12 +66,7 @@ struct AtRestInstance {
       const std::uint32_t size = bits_of(quotient[i]) & 0x7fffffffu;
       most_quotient = size > most_quotient ? size : most_quotient;
     }
-    if (most_quotient >= 0x7f800000u) return false;
-    const std::uint32_t needed = at_rest_scale_field(std::bit_cast<float>(most_quotient), kLimit);
-    if (needed > Width::kMostScale) return false;
-    h.first = least >> shift;
-    h.shift = shift;
-    h.scale = finest ? needed : Width::kMostScale;
+    if (!at_rest_choose_first<Bits>(finest, most_quotient, h)) return false;
     for (std::size_t i = 0; i < kN; ++i) {
       const std::uint32_t there = 0u - static_cast<std::uint32_t>(code[i] != 0);
       code[i] = (code[i] - before) & there;
@@ -140,29 +125,27 @@ struct AtRestInstance {
       const std::uint32_t first = bits_of(in.first[i]);
       least = second - 1 < least ? second - 1 : least;
       most = second > most ? second : most;
-      odd |= (0u - static_cast<std::uint32_t>(first == 0x80000000u)) |
-             ((0u - static_cast<std::uint32_t>(second == 0)) & first);
+      odd |= at_rest_odd(first, second);
     }
-    least = most == 0 ? kAtRestLeast : least + 1;
-    most = most == 0 ? least : most;
-    const bool fits = odd == 0 && least >= kAtRestLeast && most < kAtRestTooLarge;
+    AtRestRange range;
+    const bool fits = at_rest_range(least, most, range) && odd == 0;
     AtRestHeader h;
     if (fits) {
       const std::uint32_t key = at_rest_block_key(step.key, block);
       const bool finest = step.form.finest;
       if (step.form.bits == 8) {
-        if (encode_codes<8>(finest, key, least, most, in, h, slot, reinterpret_cast<std::int8_t*>(slot + kN)))
+        if (encode_codes<8>(finest, key, range, in, h, slot, reinterpret_cast<std::int8_t*>(slot + kN)))
           return finish(h, AtRestKind::narrow, header);
       } else {
         std::uint8_t second[kN];
         std::int8_t first[kN];
-        if (encode_codes<4>(finest, key, least, most, in, h, second, first)) {
+        if (encode_codes<4>(finest, key, range, in, h, second, first)) {
           join_halves(second, slot);
           join_halves(reinterpret_cast<const std::uint8_t*>(first), slot + kN / 2);
           return finish(h, AtRestKind::narrow, header);
         }
         std::memset(slot, 0, at_rest_slot_bytes(step.form));
-        if (encode_codes<8>(finest, key, least, most, in, h, beside, reinterpret_cast<std::int8_t*>(beside + kN)))
+        if (encode_codes<8>(finest, key, range, in, h, beside, reinterpret_cast<std::int8_t*>(beside + kN)))
           return finish(h, AtRestKind::wide, header);
       }
     }
