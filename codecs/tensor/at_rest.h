@@ -39,6 +39,7 @@ class AtRestMoments {
   static Result<AtRestMoments> make(std::uint64_t values, std::uint64_t first_value, const AtRestForm& form);
 
   std::uint64_t values() const { return values_; }
+  const AtRestForm& form() const { return form_; }
   std::uint64_t bytes() const { return fixed_.size() + beside_.size(); }
 
   /// Takes moments, as rounded by the hashes of (seed, step). Arrays of values() elements.
@@ -74,6 +75,8 @@ class AtRestMoments {
   std::uint64_t exceptional_blocks() const;
 
  private:
+  friend class AtRestPacker;  // at_rest_packed.h: another stored form
+
   std::size_t tiles() const {
     return static_cast<std::size_t>((values_ + kernels::kAtRestTile - 1) / kernels::kAtRestTile);
   }
