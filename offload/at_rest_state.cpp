@@ -26,6 +26,7 @@ Result<Vector<std::uint8_t>> Optimizer::describe(Report& report) {
     StoredSubgroup& group = out.groups[g];
     group.folder = 0;
     group.stamp = 1;
+    group.packed_bytes = 0;
     if (in_files()) continue;
     const SubgroupData& data = slots_[slot_of_[g]].data;
     group.beside_bytes = data.moments.beside_part().size();

@@ -10,7 +10,17 @@ namespace quern::offload {
 constexpr unsigned kDoubt = 8;  ///< a measurement that may be of a burst counts that much less
 
 Folder::Folder(storage::FileSystem& files, FolderOptions options, bool own_threads)
-    : files_(files), options_(std::move(options)), reader_(own_threads), writer_(own_threads) {}
+    : files_(files),
+      options_(std::move(options)),
+      own_threads_(own_threads),
+      reader_(own_threads),
+      writer_(own_threads) {}
+
+FileCoder& Folder::coder(bool writes) {
+  auto& coder = coders_[writes ? 1 : 0];
+  if (coder == nullptr) coder = std::make_unique<FileCoder>(own_threads_);
+  return *coder;
+}
 
 Status Folder::take(storage::Report& report) {
   QUERN_RETURN_IF_ERROR(storage::make_with_parents(files_, options_.path, report));

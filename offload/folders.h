@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 
+#include "offload/packed_file.h"
 #include "offload/worker.h"
 #include "storage/file_system.h"
 #include "storage/moving_rate.h"
@@ -47,26 +48,29 @@ class Folder {
   /// One read at a time, one write at a time.
   Worker& reader() { return reader_; }
   Worker& writer() { return writer_; }
-  /// Runs `body`, which moves `bytes` bytes, in this process's turn, and measures it.
+  /// Runs `body`, which fills in what it moved, in this process's turn, and measures it.
   template <class Body>
-  Status read_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
-    return in_turn(false, bytes, report, body);
+  Status read_in_turn(Moved& moved, storage::Report& report, const Body& body) {
+    return in_turn(false, moved, report, body);
   }
   template <class Body>
-  Status write_in_turn(std::uint64_t bytes, storage::Report& report, const Body& body) {
-    return in_turn(true, bytes, report, body);
+  Status write_in_turn(Moved& moved, storage::Report& report, const Body& body) {
+    return in_turn(true, moved, report, body);
   }
+  /// What codes files of one direction; made when it is first asked for, by the thread that uses it.
+  FileCoder& coder(bool writes);
   /// A read or write took from `begin` to `end`, in seconds of seconds_now().
   void add(bool writes, std::uint64_t bytes, double begin, double end);
   FolderUse use() const;
 
  private:
   template <class Body>
-  Status in_turn(bool writes, std::uint64_t bytes, storage::Report& report, const Body& body) {
+  Status in_turn(bool writes, Moved& moved, storage::Report& report, const Body& body) {
     QUERN_ASSIGN_OR_RETURN(const auto turn, wait_for_turn(report));
-    const double begin = seconds_now();
     QUERN_RETURN_IF_ERROR(body());
-    add(writes, bytes, begin, seconds_now());
+    // Where coding is the slower of the two, the folder was at work for a part of the time only.
+    const double end = seconds_now();
+    add(writes, moved.bytes, end - moved.path_seconds, end);
     return {};
   }
   Result<std::unique_ptr<storage::FileLock>> wait_for_turn(storage::Report& report);
@@ -81,6 +85,8 @@ class Folder {
     storage::MovingRate rate;
     double end = 0;
   };
+  const bool own_threads_;
+  std::unique_ptr<FileCoder> coders_[2];  ///< of reads, of writes
   Direction read_;
   Direction write_;
   Worker reader_;

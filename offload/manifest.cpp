@@ -1,4 +1,5 @@
-// magic | version | state | form | regions | subgroups | XXH3-128 of all before
+// magic | version | state | form | regions | subgroups | XXH3-128 of all before. Version 1 stays what is written while
+// no file is entropy coded.
 #include "offload/manifest.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace quern::offload {
 namespace {
 
 constexpr std::array<std::uint8_t, 8> kMagic{0x93, 'Q', 'N', 'O', 'P', 'T', '\r', '\n'};
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 1;        ///< all files are as in memory
+constexpr std::uint8_t kPackedVersion = 2;  ///< each subgroup says whether its file is entropy coded
 constexpr std::uint64_t kMostRegions = UINT64_C(1) << 20;
 
 Status corrupt(const char* what) { return Status(StatusCode::corrupt, what); }
@@ -24,7 +26,9 @@ Vector<std::uint8_t> write_manifest(const Manifest& manifest) {
   Vector<std::uint8_t> bytes;
   Writer out(bytes);
   out.bytes(kMagic);
-  out.u8(kVersion);
+  const bool packed = std::any_of(manifest.groups.begin(), manifest.groups.end(),
+                                  [](const StoredSubgroup& group) { return group.packed_bytes != 0; });
+  out.u8(packed ? kPackedVersion : kVersion);
   write_hash(out, manifest.state);
   out.u8(static_cast<std::uint8_t>(manifest.form.bits));
   out.u8(manifest.form.finest ? 1 : 0);
@@ -40,6 +44,7 @@ Vector<std::uint8_t> write_manifest(const Manifest& manifest) {
     out.varint(group.stamp);
     out.varint(group.beside_bytes);
     write_hash(out, group.hash);
+    if (packed) out.varint(group.packed_bytes);
   }
   seal(bytes);
   return bytes;
@@ -49,8 +54,9 @@ Result<Manifest> parse_manifest(std::span<const std::uint8_t> bytes) {
   QUERN_ASSIGN_OR_RETURN(const auto body, open_sealed(bytes, kMagic));
   Reader in(body);
   QUERN_ASSIGN_OR_RETURN(const std::uint8_t version, in.u8());
-  if (version != kVersion)
-    return Status(StatusCode::unsupported_version, "offloaded state of version {0}; this version reads 1", version);
+  if (version != kVersion && version != kPackedVersion)
+    return Status(StatusCode::unsupported_version, "offloaded state of version {0}; this version reads 1 and 2",
+                  version);
   Manifest out;
   QUERN_ASSIGN_OR_RETURN(out.state, read_hash(in));
   QUERN_ASSIGN_OR_RETURN(out.form.bits, in.u8());
@@ -83,6 +89,10 @@ Result<Manifest> parse_manifest(std::span<const std::uint8_t> bytes) {
     QUERN_ASSIGN_OR_RETURN(group.stamp, in.varint(out.stamp));
     QUERN_ASSIGN_OR_RETURN(group.beside_bytes, in.varint(8 * groups[g].values + 8 * kernels::kAtRestBlock));
     QUERN_ASSIGN_OR_RETURN(group.hash, read_hash(in));
+    // A coded chunk takes at least some bytes and is hardly larger than its values.
+    if (version == kPackedVersion) {
+      QUERN_ASSIGN_OR_RETURN(group.packed_bytes, in.varint(16 * groups[g].values + (UINT64_C(1) << 16)));
+    }
     out.groups.push_back(group);
   }
   QUERN_RETURN_IF_ERROR(in.expect_end());

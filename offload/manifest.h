@@ -17,7 +17,9 @@ struct StoredSubgroup {
   std::uint32_t folder = 0;
   std::uint64_t stamp = 0;         ///< of the pass that wrote it, a part of its file's name
   std::uint64_t beside_bytes = 0;  ///< of its moments
-  storage::ContentHash hash;       ///< see subgroup_file.h
+  storage::ContentHash hash;       ///< of what lies in memory, see subgroup_file.h
+  /// Of its file, where that is entropy coded; 0: the file holds what lies in memory.
+  std::uint64_t packed_bytes = 0;
 };
 
 struct Manifest {

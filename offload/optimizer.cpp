@@ -11,7 +11,6 @@
 
 #include "offload/members.h"
 #include "offload/pass.h"
-#include "offload/schedule/make_schedule.h"
 #include "storage/publish_file.h"
 
 namespace quern::offload {
@@ -25,7 +24,6 @@ using storage::join;
 using storage::Report;
 
 constexpr std::uint64_t kPartValues = kernels::kAtRestTile * 64;
-constexpr std::uint64_t kMeasureAll = 64;  ///< each so many steps a slow folder is measured, too
 
 Status check_settings(const AdamSettings& s, std::size_t region, Report& report) {
   const bool betas = s.beta1 >= 0 && s.beta1 < 1 && s.beta2 >= 0 && s.beta2 < 1;
@@ -79,16 +77,17 @@ Status Optimizer::prepare(Report& report) {
   manifest_.seed = options_.seed;
   manifest_.folders = static_cast<std::uint32_t>(options_.folders.size());
   manifest_.groups.resize(groups_.size());
+  packs_.assign(options_.folders.size(), options_.file_form == FileForm::packed);
+  packs_any_ = options_.file_form == FileForm::packed && !packs_.empty();
   QUERN_RETURN_IF_ERROR(make_slots(report));
   return options_.folders.empty() ? Status() : open_folders(report);
 }
 
 Status Optimizer::make_slots(Report& report) {
-  std::uint64_t largest = 0;
   std::uint64_t all = 0;
   for (const Subgroup& group : groups_) {
     const std::uint64_t bytes = plain_bytes(group.values, options_.form);
-    largest = std::max(largest, bytes);
+    largest_bytes_ = std::max(largest_bytes_, bytes);
     all += bytes;
   }
   std::size_t slots = groups_.size();
@@ -98,12 +97,18 @@ Status Optimizer::make_slots(Report& report) {
       return fail(report, StatusCode::memory_limit,
                   join({"the state takes ", decimal(all), " bytes, the limit is ", decimal(limit),
                         ". Raise the limit, give folders for what does not fit, or use codes of 4 bits"}));
-    slots = static_cast<std::size_t>(limit / largest);
+    slots = static_cast<std::size_t>(limit / largest_bytes_);
     if (slots < 2)
       return fail(report, StatusCode::memory_limit,
-                  join({"a limit of ", decimal(limit), " bytes holds less than two subgroups of ", decimal(largest),
-                        ". Raise the limit, or make subgroups smaller"}));
+                  join({"a limit of ", decimal(limit), " bytes holds less than two subgroups of ",
+                        decimal(largest_bytes_), ". Raise the limit, or make subgroups smaller"}));
   }
+  const std::uint64_t coders = coder_bytes(packs_.size());
+  if (packs_any_ && limit != 0 && limit < coders + 2 * largest_bytes_)
+    return fail(
+        report, StatusCode::memory_limit,
+        join({"coding files takes ", decimal(coders), " bytes and two subgroups ", decimal(2 * largest_bytes_),
+              ", together more than the limit of ", decimal(limit), ". Raise the limit, or let files be plain"}));
   slots_ = Vector<Slot>(slots);
   slot_of_.assign(groups_.size(), kNone);
   return {};
@@ -146,6 +151,7 @@ Status Optimizer::open_folders(Report& report) {
                         " values, codes of ", decimal(found->form.bits), " bits and ", decimal(found->folders),
                         " folders. Open it as it was made, or give empty folders"}));
     manifest_ = found.value();
+    for (const StoredSubgroup& group : manifest_.groups) packs_any_ = packs_any_ || group.packed_bytes != 0;
     last_stamp_ = manifest_.stamp;
     loaded_ = true;
   }
@@ -320,52 +326,6 @@ Result<StepOutcome> Optimizer::step(std::span<const RegionStep> regions, const S
   return outcome;
 }
 
-Machine Optimizer::machine() const {
-  Machine out;
-  out.cpu = update_rate_.per_second();
-  for (const auto& folder : folders_) {
-    const FolderUse use = folder->use();
-    out.paths.push_back({use.read_rate, use.write_rate});
-  }
-  out.buffers = slots_.size();
-  return out;
-}
-
-/// The subgroups where they are now.
-Vector<Job> Optimizer::jobs() const {
-  Vector<Job> out(groups_.size());
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    out[g].values = groups_[g].values;
-    out[g].bytes = stored_bytes(g);
-    if (in_files() && slot_of_[g] == kNone) out[g].path = manifest_.groups[g].folder;
-  }
-  return out;
-}
-
-double Optimizer::expected_seconds() const {
-  const Machine now = machine();
-  const Vector<Job> all = jobs();
-  return simulate(now, all, make_schedule(now, all));
-}
-
-void Optimizer::plan(Pass& pass) const {
-  pass.folder.resize(groups_.size());
-  Schedule schedule = make_schedule(machine(), jobs());
-  if (manifest_.step % kMeasureAll == 0) use_every_path(folders_.size(), schedule);
-  for (const Placed& placed : schedule) {
-    pass.order.push_back(placed.job);
-    if (in_files()) pass.folder[placed.job] = static_cast<std::uint32_t>(placed.path);
-  }
-}
-
-/// Where a load puts the subgroups, which has nothing to read before.
-Vector<std::uint32_t> Optimizer::even_folders() const {
-  PathShares shares(machine().paths);
-  Vector<std::uint32_t> out(groups_.size());
-  for (std::size_t g = 0; g < groups_.size(); ++g) out[g] = static_cast<std::uint32_t>(shares.place(stored_bytes(g)));
-  return out;
-}
-
 Usage Optimizer::usage() const {
   const std::lock_guard lock(mutex_);
   Usage usage = usage_;
@@ -375,6 +335,7 @@ Usage Optimizer::usage() const {
                              ? slots_[slot].data.bytes()
                              : plain_bytes(groups_[g].values, options_.form) + manifest_.groups[g].beside_bytes;
   }
+  for (const StoredSubgroup& group : manifest_.groups) usage.packed_subgroups += group.packed_bytes != 0;
   for (const auto& folder : folders_) usage.folders.push_back(folder->use());
   return usage;
 }

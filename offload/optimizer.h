@@ -14,8 +14,9 @@
 
 #include "codecs/tensor/replay.h"
 #include "libcompress/core/task_runner.h"
+#include "offload/file_form.h"
 #include "offload/folders.h"
-#include "offload/schedule/machine.h"
+#include "offload/schedule/choose_form.h"
 #include "offload/subgroup_file.h"
 
 namespace quern::offload {
@@ -31,6 +32,7 @@ struct OptimizerOptions {
   bool io_threads = true;          ///< false: reads and writes are done by the caller, one after the other
   /// Files are synced before a step counts, so that it survives a power cut. Else it survives the death of the process.
   bool durable = false;
+  FileForm file_form = FileForm::measured;
   bool record = false;  ///< keep what took place when in the last pass: step_spans()
 };
 
@@ -70,8 +72,9 @@ using PartSource = std::function<Status(const RegionPart&)>;
 struct Usage {
   std::uint64_t memory_bytes = 0;  ///< of subgroups, now
   std::uint64_t most_memory_bytes = 0;
-  std::uint64_t state_bytes = 0;   ///< of all subgroups, as they are stored
-  std::uint64_t cached_reads = 0;  ///< subgroups that a step found in memory
+  std::uint64_t state_bytes = 0;       ///< of all subgroups, as they are stored
+  std::uint64_t cached_reads = 0;      ///< subgroups that a step found in memory
+  std::uint64_t packed_subgroups = 0;  ///< whose files are entropy coded
   Vector<FolderUse> folders;
 };
 
@@ -125,7 +128,8 @@ class Optimizer : public Allocated {
   /// One step, with one entry a region. One thread at a time may call load, read and step.
   Result<StepOutcome> step(std::span<const RegionStep> regions, const StepOptions& options, storage::Report& report);
   Usage usage() const;
-  /// What the rates of late are, as schedules are made for them. There is no kernel for GPUs: their rates are 0.
+  /// What the rates of late are, as schedules are made for them; those of folders in bytes of memory, of which a file
+  /// that is entropy coded has fewer. There is no kernel for GPUs: their rates are 0.
   Machine machine() const;
   /// What the simulator expects of the next step, with these rates; infinity while they are not known.
   double expected_seconds() const;
@@ -153,12 +157,16 @@ class Optimizer : public Allocated {
   Status open_folders(storage::Report& report);
   Status remove_strangers(storage::Report& report);
   Status make_slots(storage::Report& report);
+  std::uint64_t limit() const;
+  bool may_pack() const;
+  CodingRates coding_rates() const;
+  void choose_forms();
   Status check_usable(storage::Report& report) const;
 
   Status run_pass(Pass& pass, storage::Report& report);
   Status finish_pass(Pass& pass, Status status, storage::Report& report);
   Vector<Job> jobs() const;
-  void plan(Pass& pass) const;
+  void plan(Pass& pass);
   Vector<std::uint32_t> even_folders() const;
   void bring_forward(Pass& pass, std::size_t position);
   void record(StepActivity activity, std::size_t folder, std::size_t group, double begin);
@@ -167,6 +175,7 @@ class Optimizer : public Allocated {
   void empty_slot(std::size_t slot, bool frees);
   void read_ahead(const Pass& pass, std::size_t position);
   std::uint64_t stored_bytes(std::size_t group) const;
+  void add_coded(bool writes, std::uint64_t plain_bytes, const Moved& moved);
   std::size_t make_room(const Pass& pass, std::size_t position);
   template <class Job>
   void post(Worker& worker, std::size_t slot, const Job& job);
@@ -197,6 +206,12 @@ class Optimizer : public Allocated {
   Vector<std::size_t> slot_of_;  ///< of each subgroup
   Usage usage_;
   storage::MovingRate update_rate_;  ///< of values
+  std::uint64_t largest_bytes_ = 0;  ///< of a subgroup whose blocks all fit their codes
+  bool packs_any_ = false;           ///< files were or will be entropy coded
+  Vector<bool> packs_;               ///< of each folder: new files are entropy coded
+  storage::MovingRate pack_rate_;    ///< of bytes as they lie in memory
+  storage::MovingRate unpack_rate_;
+  storage::MovingRate packed_share_;  ///< bytes of files for each byte in memory
   Vector<StepSpan> spans_;
   double pass_begin_ = 0;
   std::unique_ptr<RunnerHandle> runner_;

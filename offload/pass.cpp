@@ -63,7 +63,7 @@ void Optimizer::count_memory(const Pass& pass, std::size_t position) {
   for (const Slot& slot : slots_) usage_.memory_bytes += slot.bytes;
   usage_.most_memory_bytes = std::max(usage_.most_memory_bytes, usage_.memory_bytes);
   if (!in_files() || options_.memory_limit == 0) return;
-  for (std::size_t s = 0; s < slots_.size() && usage_.memory_bytes > options_.memory_limit; ++s) {
+  for (std::size_t s = 0; s < slots_.size() && usage_.memory_bytes > limit(); ++s) {
     Slot& slot = slots_[s];
     const std::size_t at = slot.state == SlotState::ready ? pass.position[slot.group] : kNone;
     const bool done =
@@ -107,9 +107,13 @@ void Optimizer::begin_read(std::size_t slot) {
     const double begin = seconds_now();
     const Status status = guarded([&] {
       QUERN_RETURN_IF_ERROR(s.data.fit(groups_[group], options_.form));
-      return folder.read_in_turn(stored_bytes(group), s.report, [&] {
-        return read_subgroup(files_, path_of(group, stored), stored, s.data, s.report);
-      });
+      Moved moved;
+      QUERN_RETURN_IF_ERROR(folder.read_in_turn(moved, s.report, [&] {
+        FileCoder* const coder = stored.packed_bytes != 0 ? &folder.coder(false) : nullptr;
+        return read_subgroup(files_, path_of(group, stored), stored, s.data, coder, moved, s.report);
+      }));
+      add_coded(false, s.data.bytes(), moved);
+      return Status();
     });
     record(StepActivity::read, stored.folder, group, begin);
     settle(slot, SlotState::ready, status);
@@ -126,14 +130,19 @@ void Optimizer::begin_write(Pass& pass, std::size_t slot) {
     slots_[slot].state = SlotState::writing;
   }
   Folder& folder = *folders_[stored.folder];
-  post(folder.writer(), slot, [this, slot, group, &stored, &folder] {
+  const bool packs = packs_[stored.folder] || group == pass.tried;
+  post(folder.writer(), slot, [this, slot, group, packs, &stored, &folder] {
     Slot& s = slots_[slot];
     s.report = {};
     const double begin = seconds_now();
     const Status status = guarded([&] {
-      return folder.write_in_turn(s.data.bytes(), s.report, [&] {
-        return write_subgroup(files_, path_of(group, stored), s.data, options_.durable, stored, s.report);
-      });
+      Moved moved;
+      QUERN_RETURN_IF_ERROR(folder.write_in_turn(moved, s.report, [&] {
+        FileCoder* const coder = packs ? &folder.coder(true) : nullptr;
+        return write_subgroup(files_, path_of(group, stored), s.data, options_.durable, coder, stored, moved, s.report);
+      }));
+      add_coded(true, s.data.bytes(), moved);
+      return Status();
     });
     record(StepActivity::write, stored.folder, group, begin);
     settle(slot, SlotState::ready, status);
@@ -143,6 +152,21 @@ void Optimizer::begin_write(Pass& pass, std::size_t slot) {
 /// Memory that a subgroup will take when it has been read.
 std::uint64_t Optimizer::stored_bytes(std::size_t group) const {
   return plain_bytes(groups_[group].values, options_.form) + manifest_.groups[group].beside_bytes;
+}
+
+/// Memory of subgroups, less what coders of files take.
+std::uint64_t Optimizer::limit() const {
+  if (!packs_any_) return options_.memory_limit;
+  const std::uint64_t coders = coder_bytes(folders_.size());
+  const std::uint64_t least = std::min(2 * largest_bytes_, options_.memory_limit);
+  return std::max(options_.memory_limit - std::min(coders, options_.memory_limit), least);
+}
+
+void Optimizer::add_coded(bool writes, std::uint64_t plain_bytes, const Moved& moved) {
+  if (moved.coding_seconds == 0) return;
+  const std::lock_guard lock(mutex_);
+  (writes ? pack_rate_ : unpack_rate_).add(plain_bytes, moved.coding_seconds);
+  if (writes) packed_share_.add(moved.bytes, static_cast<double>(plain_bytes));
 }
 
 /// A slot for the subgroup that is next, at `position`. Subgroups that keep much beside their slots may have taken what
@@ -159,7 +183,7 @@ std::size_t Optimizer::make_room(const Pass& pass, std::size_t position) {
     busy = busy || slots_[s].state == SlotState::loading || slots_[s].state == SlotState::writing;
   }
   const auto give_up = [&](bool read_ahead) {
-    for (std::size_t s = 0; s < slots_.size() && bytes > options_.memory_limit; ++s) {
+    for (std::size_t s = 0; s < slots_.size() && bytes > limit(); ++s) {
       if (s == slot || (slots_[s].state != SlotState::empty && slots_[s].state != SlotState::ready)) continue;
       const std::size_t at = slots_[s].state == SlotState::ready ? pass.position[slots_[s].group] : kNone;
       if (!read_ahead && at != kNone && at >= position) continue;
@@ -168,11 +192,11 @@ std::size_t Optimizer::make_room(const Pass& pass, std::size_t position) {
     }
   };
   give_up(false);
-  if (bytes > options_.memory_limit && slots_[slot].bytes > wanted) {
+  if (bytes > limit() && slots_[slot].bytes > wanted) {
     bytes -= slots_[slot].bytes - wanted;
     empty_slot(slot, true);
   }
-  if (bytes > options_.memory_limit && busy) return kNone;
+  if (bytes > limit() && busy) return kNone;
   give_up(true);
   return slot;
 }
@@ -191,7 +215,7 @@ void Optimizer::read_ahead(const Pass& pass, std::size_t position) {
         for (const Slot& s : slots_) bytes += s.bytes;
         slot = find_slot(pass, position, q);
         if (slot != kNone) bytes -= slots_[slot].bytes;
-        if (!pass.reads || (options_.memory_limit != 0 && bytes > options_.memory_limit)) return;
+        if (!pass.reads || (options_.memory_limit != 0 && bytes > limit())) return;
       } else {
         slot = make_room(pass, position);
       }

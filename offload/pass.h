@@ -15,6 +15,7 @@ struct Optimizer::Pass {
   std::function<Status(SubgroupData&, const Subgroup&)> body;
   Manifest next;                 ///< what is there after the pass
   Vector<std::uint32_t> folder;  ///< of each subgroup: where it will be written
+  std::size_t tried = kNone;     ///< a subgroup that is entropy coded wherever it goes, to see how fast that is
 };
 
 }  // namespace quern::offload

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "offload/packed_file.h"
+
 namespace quern::offload {
 namespace {
 
@@ -13,7 +15,7 @@ std::span<const std::uint8_t> weight_bytes(const SubgroupData& data) {
   return {data.weights.data(), data.weights.size()};
 }
 
-Status read_parts(File& file, const StoredSubgroup& stored, SubgroupData& data) {
+Status read_plain(File& file, const StoredSubgroup& stored, SubgroupData& data) {
   std::uint64_t at = 0;
   const auto read = [&](std::span<std::uint8_t> to) {
     const Status status = storage::read_fully(file, at, to);
@@ -28,15 +30,43 @@ Status read_parts(File& file, const StoredSubgroup& stored, SubgroupData& data) 
   if (size != at)
     return Status(StatusCode::corrupt, "the file has {0} bytes, not {1}", static_cast<std::int64_t>(size),
                   static_cast<std::int64_t>(at));
+  return {};
+}
+
+Status read_parts(File& file, const StoredSubgroup& stored, SubgroupData& data, FileCoder* coder, Moved& moved) {
+  if (stored.packed_bytes == 0) {
+    const Stopwatch watch(moved.path_seconds);
+    QUERN_RETURN_IF_ERROR(read_plain(file, stored, data));
+    moved.bytes = data.bytes();
+  } else if (coder == nullptr) {
+    return Status(StatusCode::internal, "an entropy-coded file and nothing to decode it with");
+  } else {
+    QUERN_RETURN_IF_ERROR(read_packed(file, stored, *coder, data, moved));
+  }
   if (hash_of(data) != stored.hash) return Status(StatusCode::checksum_mismatch, "the file is damaged");
   return data.moments.accept();
 }
 
-Status write_parts(File& file, const SubgroupData& data, bool synced) {
+Status write_plain(File& file, const SubgroupData& data) {
   std::uint64_t at = 0;
   for (const auto part : {weight_bytes(data), data.moments.fixed_part(), data.moments.beside_part()}) {
     QUERN_RETURN_IF_ERROR(storage::write_fully(file, at, part));
     at += part.size();
+  }
+  return {};
+}
+
+Status write_parts(File& file, const SubgroupData& data, bool synced, FileCoder* coder, StoredSubgroup& stored,
+                   Moved& moved) {
+  stored.packed_bytes = 0;
+  if (coder != nullptr) {
+    QUERN_RETURN_IF_ERROR(write_packed(file, data, *coder, moved));
+    stored.packed_bytes = moved.bytes;
+  }
+  const Stopwatch watch(moved.path_seconds);
+  if (coder == nullptr) {
+    QUERN_RETURN_IF_ERROR(write_plain(file, data));
+    moved.bytes = data.bytes();
   }
   return synced ? file.sync() : Status();
 }
@@ -86,22 +116,22 @@ bool is_subgroup_file_name(std::string_view name) {
 }
 
 Status read_subgroup(storage::FileSystem& files, const String& path, const StoredSubgroup& stored, SubgroupData& data,
-                     Report& report) {
+                     FileCoder* coder, Moved& moved, Report& report) {
   const auto file = files.open(path);
   if (!file.ok()) return storage::fail_file(report, path, "open it", file.status());
-  const Status status = read_parts(*file.value(), stored, data);
+  const Status status = read_parts(*file.value(), stored, data, coder, moved);
   return status.ok() ? status : storage::fail_file(report, path, "read it", status);
 }
 
 Status write_subgroup(storage::FileSystem& files, const String& path, const SubgroupData& data, bool synced,
-                      StoredSubgroup& stored, Report& report) {
+                      FileCoder* coder, StoredSubgroup& stored, Moved& moved, Report& report) {
   auto file = files.create(path);
   if (!file.ok() && storage::exists_already(file.status())) {
     (void)files.remove(path);
     file = files.create(path);
   }
   if (!file.ok()) return storage::fail_file(report, path, "create it", file.status());
-  const Status status = write_parts(*file.value(), data, synced);
+  const Status status = write_parts(*file.value(), data, synced, coder, stored, moved);
   if (!status.ok()) {
     (void)files.remove(path);
     return storage::fail_file(report, path, "write it", status);

@@ -1,5 +1,6 @@
-// A subgroup in memory, and its file: the weights in binary32, then the moments as they lie in memory. No second
-// encoding takes place. A file is written once under a name of its own and never changed.
+// A subgroup in memory, and its file: the weights in binary32, then the moments as they lie in memory, or the same
+// entropy coded (packed_file.h). No value is encoded a second time. A file is written once under a name of its own and
+// never changed.
 #pragma once
 
 #include "codecs/tensor/at_rest.h"
@@ -9,6 +10,15 @@
 #include "storage/report.h"
 
 namespace quern::offload {
+
+class FileCoder;  // packed_file.h
+
+/// What a read or write of a file moved, and how long that took.
+struct Moved {
+  std::uint64_t bytes = 0;    ///< of the file
+  double path_seconds = 0;    ///< that the folder was at work
+  double coding_seconds = 0;  ///< that coding took beside it; 0: nothing was coded
+};
 
 struct SubgroupData {
   AlignedBuffer weights;
@@ -30,12 +40,13 @@ storage::ContentHash hash_of(const SubgroupData& data);
 String subgroup_file_name(std::size_t number, std::uint64_t stamp);
 bool is_subgroup_file_name(std::string_view name);
 
-/// Reads a file into `data`, which fits the subgroup. `checksum_mismatch` when it is not what was written.
+/// Reads a file into `data`, which fits the subgroup. `checksum_mismatch` or `corrupt` when it is not what was written.
+/// `coder` is needed for files that are entropy coded. `moved`: what the read took.
 Status read_subgroup(storage::FileSystem& files, const String& path, const StoredSubgroup& stored, SubgroupData& data,
-                     storage::Report& report);
-/// Writes a new file, synced when that is asked for, and fills in size and hash. A file of that name that an earlier
-/// pass left is replaced. Nothing is left after a failure, if the disk allows it.
+                     FileCoder* coder, Moved& moved, storage::Report& report);
+/// Writes a new file, synced when that is asked for, and fills in sizes and hash. `coder`: null, or what codes it. A file
+/// of that name that an earlier pass left is replaced. Nothing is left after a failure, if the disk allows it.
 Status write_subgroup(storage::FileSystem& files, const String& path, const SubgroupData& data, bool synced,
-                      StoredSubgroup& stored, storage::Report& report);
+                      FileCoder* coder, StoredSubgroup& stored, Moved& moved, storage::Report& report);
 
 }  // namespace quern::offload

@@ -24,11 +24,27 @@ OffloadFolder read_folder(const std::string& text) {
   return folder;
 }
 
+/// "raw", or bits with what is special behind dashes, as in 8-coarse-packed.
 OffloadForm read_form(const std::string& text) {
-  if (text == "raw") return OffloadForm::raw;
-  if (text == "8") return OffloadForm::eight_bits;
-  if (text == "4") return OffloadForm::four_bits;
-  fail(Exit::usage, fmt::format("--forms {}: use raw, 8 or 4, as in --forms raw,8", text));
+  OffloadForm form;
+  form.name = text;
+  if (text == "raw") return form;
+  std::string_view rest = text;
+  const auto take = [&](std::string_view word) {
+    if (!rest.starts_with(word)) return false;
+    rest.remove_prefix(word.size());
+    return true;
+  };
+  form.bits = take("8") ? 8 : take("4") ? 4 : 0;
+  form.finest = !take("-coarse");
+  if (take("-packed"))
+    form.files = offload::FileForm::packed;
+  else if (take("-measured"))
+    form.files = offload::FileForm::measured;
+  if (form.bits != 0 && rest.empty()) return form;
+  fail(Exit::usage, fmt::format("--forms {}: use raw, 8 or 4, and behind the bits -coarse, then -packed or -measured, "
+                                "as in --forms raw,8,8-packed",
+                                text));
 }
 
 std::uint64_t read_values(const std::string& text, const char* what, std::uint64_t usual) {
@@ -50,7 +66,8 @@ void define_offload(CLI::App& program, RawArgs& raw) {
   add_value(work, "--subgroup", raw.subgroup, "N", "values that are read, updated and written at once [64K]");
   add_value(work, "--memory", raw.memory, "SIZE",
             "bytes of subgroups in memory [an eighth of the state in binary32, at least four subgroups]");
-  add_value(work, "--forms", raw.forms, "LIST", "how the state lies: raw (binary32), 8, 4 (bits of a code) [raw,8,4]");
+  add_value(work, "--forms", raw.forms, "LIST",
+            "how the state lies: raw (binary32), 8, 4 (bits of a code), 8-packed and so on [raw,8,4]");
   add_value(work, "--steps", raw.step, "N", "steps of each form that are measured, after two others [3]");
   add_value(work, "--html", raw.html, "FILE", "a page with the timeline of the last step of each form");
   work.add_flag("-f,--force", raw.force, "replace an existing page");
@@ -61,13 +78,17 @@ void define_offload(CLI::App& program, RawArgs& raw) {
   work.footer(
       "Beside the forms stands Adam in binary32 in memory, without folders. raw is what swappers of optimizer state "
       "do:\n"
-      "12 bytes a value, read ahead and written behind. Folders of the bench are made inside of DIR and removed.\n"
+      "12 bytes a value, read ahead and written behind. Behind 8 or 4 may follow -coarse (the coarsest steps, which "
+      "pack "
+      "best),\n"
+      "then -packed (files are entropy coded) or -measured (where that is faster, as optimizers do it).\n"
+      "Folders of the bench are made inside of DIR and removed.\n"
       "What follows the last '=' of --folder is the rate: a DIR whose name has a '=' needs one, as in a=b=100M, and "
       "=0\n"
       "is none. K, M and G count by 1024.\n"
       "Examples:\n"
       "  quern offload bench --folder /tmp=100M --parameters 1M --html steps.html\n"
-      "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8 --json\n");
+      "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8-packed --json\n");
   verb.footer("'quern offload bench --help' has options and examples.");
 }
 
@@ -86,7 +107,9 @@ void read_offload(const RawArgs& raw, const RunArgs& run, OffloadArgs& out) {
   out.force = raw.force;
   out.run = run;
   const std::uint64_t subgroup = std::min(out.subgroup, out.parameters);
-  if (!run.memory || subgroup == 0 || std::count(out.forms.begin(), out.forms.end(), OffloadForm::raw) == 0) return;
+  if (!run.memory || subgroup == 0 ||
+      std::none_of(out.forms.begin(), out.forms.end(), [](const OffloadForm& form) { return form.bits == 0; }))
+    return;
   const std::uint64_t groups = (out.parameters + subgroup - 1) / subgroup;
   const std::uint64_t fewest = 12 * subgroup * std::min(kFewestRawBuffers, groups);
   if (*run.memory < fewest)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/args/run_args.h"
+#include "offload/file_form.h"
 
 namespace quern::cli {
 
@@ -18,7 +19,13 @@ struct OffloadFolder {
 /// Of raw: one is read, one updated, one written.
 inline constexpr std::uint64_t kFewestRawBuffers = 3;
 
-enum class OffloadForm { raw, eight_bits, four_bits };
+/// How the state lies while it is measured.
+struct OffloadForm {
+  std::string name;   ///< as the user wrote it
+  unsigned bits = 0;  ///< of a code; 0: weights and moments in binary32
+  bool finest = true;
+  offload::FileForm files = offload::FileForm::plain;
+};
 
 /// The bench of offloaded steps.
 struct OffloadArgs {

@@ -73,6 +73,7 @@ struct Measured {
   double expected = 0;  ///< by the simulator; 0: not asked
   double memory_bytes = 0;
   double read_bytes = 0, written_bytes = 0;  ///< a step
+  std::uint64_t packed = 0, subgroups = 0;   ///< files that are entropy coded at the end, of all
   std::vector<offload::StepSpan> spans;
 };
 
@@ -97,14 +98,14 @@ class OffloadBench {
     return out;
   }
 
-  Measured of(OffloadForm form) {
+  Measured of(const OffloadForm& form) {
     storage::ThrottledFiles files(storage::system_files(), SignalGuard::is_interrupted);
     std::vector<std::string> paths;
     for (std::size_t f = 0; f < folders_.size(); ++f) {
-      paths.push_back(folders_[f]->inside(fmt::format("form{}", static_cast<int>(form))));
+      paths.push_back(folders_[f]->inside(fmt::format("form-{}", form.name)));
       files.add(paths.back(), args_.folders[f].rate);
     }
-    return form == OffloadForm::raw ? swapped(files, paths) : offloaded(files, paths, form);
+    return form.bits == 0 ? swapped(files, paths) : offloaded(files, paths, form);
   }
 
  private:
@@ -139,11 +140,12 @@ class OffloadBench {
     return out;
   }
 
-  Measured offloaded(storage::FileSystem& files, const std::vector<std::string>& paths, OffloadForm form) {
+  Measured offloaded(storage::FileSystem& files, const std::vector<std::string>& paths, const OffloadForm& form) {
     offload::OptimizerOptions options;
     options.region_values = {args_.parameters};
     options.subgroup_values = args_.subgroup;
-    options.form.bits = form == OffloadForm::eight_bits ? 8 : 4;
+    options.form = {form.bits, form.finest};
+    options.file_form = form.files;
     options.memory_limit = memory();
     options.threads = args_.run.threads;
     options.record = true;
@@ -165,7 +167,7 @@ class OffloadBench {
     offload::RegionStep region;
     region.copy = copy.data();
     Measured out;
-    out.name = fmt::format("{} bits", options.form.bits);
+    out.name = form.name.size() == 1 ? form.name + " bits" : form.name;
     offload::FolderUse before;
     const auto take = [&](std::uint64_t step) {
       region.settings = settings_of(step);
@@ -184,6 +186,8 @@ class OffloadBench {
     out.written_bytes = static_cast<double>(after.bytes_written - before.bytes_written) / steps;
     out.memory_bytes = static_cast<double>(optimizer.usage().most_memory_bytes);
     out.spans.assign(optimizer.step_spans().begin(), optimizer.step_spans().end());
+    out.packed = optimizer.usage().packed_subgroups;
+    out.subgroups = optimizer.subgroup_count();
     return out;
   }
 
@@ -290,6 +294,7 @@ Json json_of(const OffloadArgs& args, const Measured& m, double raw) {
            {"written_bytes", m.written_bytes},
            {"waited_seconds", waited(m)}};
   if (std::isfinite(m.expected) && m.expected > 0) out["expected_seconds"] = m.expected;
+  if (m.subgroups > 0) out["packed_share"] = static_cast<double>(m.packed) / static_cast<double>(m.subgroups);
   if (rate > 0) {
     out["read_share"] = m.read_bytes / seconds / rate;
     out["write_share"] = m.written_bytes / seconds / rate;
@@ -305,7 +310,7 @@ std::string line_of(const OffloadArgs& args, const Measured& m, double raw) {
   const auto share = [&](double bytes) {
     return rate > 0 && bytes > 0 ? fmt::format("{:.2f}", bytes / seconds / rate) : "-";
   };
-  return fmt::format("  {:9}  {:9.1f}  {:>8}  {:>10}  {:>10}  {:>10}  {:>5}  {:>5}  {:>9}\n", m.name, seconds * 1000,
+  return fmt::format("  {:15}  {:9.1f}  {:>8}  {:>10}  {:>10}  {:>10}  {:>5}  {:>5}  {:>9}\n", m.name, seconds * 1000,
                      m.expected > 0 && std::isfinite(m.expected) ? fmt::format("{:.1f}", m.expected * 1000) : "-",
                      size(m.memory_bytes), size(m.read_bytes), size(m.written_bytes), share(m.read_bytes),
                      share(m.written_bytes), raw > 0 ? fmt::format("{:.2f}", raw / seconds) : "-");
@@ -322,9 +327,9 @@ Exit run_offload_bench(const OffloadArgs& args) {
     const SignalGuard signals;
     OffloadBench bench(args);
     forms.push_back(bench.in_memory());
-    for (const OffloadForm form : args.forms) {
+    for (const OffloadForm& form : args.forms) {
       forms.push_back(bench.of(form));
-      if (form == OffloadForm::raw) raw = median(forms.back().seconds);
+      if (form.bits == 0) raw = median(forms.back().seconds);
     }
   }
 #ifdef QUERN_HAVE_REPORT
@@ -347,7 +352,7 @@ Exit run_offload_bench(const OffloadArgs& args) {
   }
   std::string out = fmt::format(
       "{} parameters in subgroups of {}, folders: {}, median of {} steps\n"
-      "  form       step [ms]  expected      memory        read     written  share  share  times raw\n",
+      "  form             step [ms]  expected      memory        read     written  share  share  times raw\n",
       args.parameters, args.subgroup, args.folders.size(), args.steps);
   for (const Measured& m : forms) out += line_of(args, m, raw);
   if (rate_of(args) > 0) out += "  share: of what the folders' rates allow, for reading and for writing\n";

@@ -60,7 +60,9 @@ Status invalid(const char* what) { return Status(StatusCode::invalid_argument, w
 quern_status refuse(const char* what) noexcept { return keep({}, invalid(what)); }
 
 Result<OptimizerOptions> options_of(const quern_offload_desc& desc) {
-  if (desc.reserved != 0) return invalid("a reserved member is not 0");
+  if (desc.file_form > 2)
+    return Status(StatusCode::invalid_argument, "file_form must be 0 (measured), 1 (plain) or 2 (packed), not {0}",
+                  static_cast<std::int64_t>(desc.file_form));
   if (desc.region_count > kMostCount || desc.folder_count > 1024)
     return invalid("more than 2^20 regions or 1024 folders");
   if ((desc.region_values == nullptr && desc.region_count != 0) || (desc.folders == nullptr && desc.folder_count != 0))
@@ -80,6 +82,7 @@ Result<OptimizerOptions> options_of(const quern_offload_desc& desc) {
   options.memory_limit = desc.memory_limit;
   options.threads = desc.threads;
   options.durable = desc.durable != 0;
+  options.file_form = static_cast<FileForm>(desc.file_form);
   return options;
 }
 

@@ -52,8 +52,18 @@ class OffloadBench(CliTest):
         self.assertIn("8 bits", out)
         self.assertNotIn("raw  ", out.split("\n", 2)[2])
 
+    def test_coded_files(self):
+        told = self.json(self.ok(*self.bench("--parameters", "256K", "--subgroup", "64K", "--steps", "1", "--memory", "6M",
+                                             "--forms", "8,8-packed,8-coarse-packed,4-measured", "--json")))
+        forms = {form["form"]: form for form in told["forms"]}
+        self.assertEqual(list(forms), ["in memory", "8 bits", "8-packed", "8-coarse-packed", "4-measured"])
+        self.assertEqual([form.get("packed_share") for form in forms.values()][:4], [None, 0, 1, 1])
+        self.assertLess(forms["8-packed"]["written_bytes"], 0.95 * forms["8 bits"]["written_bytes"])
+        self.assertLess(forms["8-coarse-packed"]["written_bytes"], forms["8-packed"]["written_bytes"])
+
     def test_refusals(self):
         for words, part in ((["--subgroup", "1000"], "multiple of 16K"), (["--forms", "16"], "raw, 8 or 4"),
+                            (["--forms", "8-packed-coarse"], "-coarse, then -packed"),
                             (["--forms", "raw,,8"], ""), (["--steps", "0"], "--steps 0"), (["--parameters", "0"], ""),
                             (["--folder", "=3M"], "empty"), (["--folder", "/tmp=fast"], "fast"),
                             (["--memory", "100K", "--forms", "8"], "less than two subgroups"),

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "offload/packed_file.h"
 #include "tests/faults/everywhere.h"
 #include "tests/support/instrumented.h"
 #include "tests/unit_offload/small_training.h"
@@ -19,19 +20,21 @@ constexpr std::uint64_t kAfter = 3;
 
 SmallTraining small_training() { return SmallTraining({16384 + 700, 300}); }
 
-OptimizerOptions options_of(const SmallTraining& training, bool durable) {
+OptimizerOptions options_of(const SmallTraining& training, bool durable, offload::FileForm form) {
   OptimizerOptions options = training.options();
   options.io_threads = false;
   options.durable = durable;
+  options.file_form = form;
   options.memory_limit = 2 * offload::plain_bytes(16384, options.form);
+  if (form == offload::FileForm::packed) options.memory_limit += offload::coder_bytes(2);
   for (const char* const path : {"fast", "slow"}) options.folders.emplace_back().path = path;
   return options;
 }
 
-Status train_until(SimulatedDisk& disk, bool durable, std::uint64_t steps) {
+Status train_until(SimulatedDisk& disk, bool durable, offload::FileForm form, std::uint64_t steps) {
   SmallTraining training = small_training();
   Report report;
-  QUERN_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::open(disk, options_of(training, durable), report));
+  QUERN_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::open(disk, options_of(training, durable, form), report));
   if (!optimizer->loaded()) QUERN_RETURN_IF_ERROR(training.load(*optimizer, report));
   while (optimizer->step_count() < steps) {
     const auto outcome = training.step(*optimizer, report);
@@ -54,21 +57,21 @@ std::vector<OffloadState> all_states() {
   return states;
 }
 
-void crash_with(bool durable) {
+void crash_with(bool durable, offload::FileForm form = offload::FileForm::measured) {
   const std::vector<OffloadState> states = all_states();
   SimulatedDisk before;
-  ASSERT_TRUE(train_until(before, durable, kBefore).ok());
+  ASSERT_TRUE(train_until(before, durable, form, kBefore).ok());
   std::size_t found[kAfter + 1] = {};
   std::size_t checked = 0;
   const CrashCounts counts = crash_everywhere(
-      before, [&](SimulatedDisk& disk) { return train_until(disk, durable, kAfter); },
+      before, [&](SimulatedDisk& disk) { return train_until(disk, durable, form, kAfter); },
       [&](SimulatedDisk& disk, bool succeeded, const std::string& where) {
         // Without syncs the state survives the process, not the machine.
         if (!durable && where.find("survival 0") == std::string::npos) return true;
         ++checked;
         SmallTraining training = small_training();
         Report report;
-        auto opened = Optimizer::open(disk, options_of(training, durable), report);
+        auto opened = Optimizer::open(disk, options_of(training, durable, form), report);
         EXPECT_TRUE(opened.ok()) << where << ": " << report.problem;
         if (!opened.ok()) return false;
         Optimizer& optimizer = **opened;
@@ -95,6 +98,8 @@ void crash_with(bool durable) {
 }
 
 TEST(OffloadCrash, DurableSteps_PowerCutAtEveryOperation_BeforeOrAfter) { crash_with(true); }
+
+TEST(OffloadCrash, PackedSteps_DeathAtEveryOperation_BeforeOrAfter) { crash_with(false, offload::FileForm::packed); }
 
 TEST(OffloadCrash, StepsWithoutSync_DeathAtEveryOperation_BeforeOrAfter) { crash_with(false); }
 

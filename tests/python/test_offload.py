@@ -89,7 +89,7 @@ class Offload(unittest.TestCase):
                 AdamW(model_of(dtype).parameters(), folders=folders)
             optimizer.close()
             again = model_of(dtype)
-            resumed = AdamW(again.parameters(), lr=1e-3, folders=folders)
+            resumed = AdamW(again.parameters(), lr=1e-3, folders=folders, files="packed")
             self.assertTrue(torch.equal(weights_of(again), weights_of(files)))
             self.assertEqual(resumed.info().step_count, 5)
             train(again, resumed, 5, 3)
@@ -172,6 +172,8 @@ class Offload(unittest.TestCase):
             AdamW(model.parameters(), bits=5)
         with self.assertRaisesRegex(ValueError, "other parameter groups"):
             optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0]}]})
+        with self.assertRaisesRegex(ValueError, "measured, plain, packed, not 'zip'"):
+            AdamW(model.parameters(), files="zip")
         with self.assertRaisesRegex(TypeError, "sequence of paths"):
             AdamW(model.parameters(), folders=self.folders("a")[0])
         optimizer.close()

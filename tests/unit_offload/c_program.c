@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   desc.folders = folders;
   desc.folder_count = 1;
   desc.durable = 1;
+  desc.file_form = 1;
   quern_offload* state = NULL;
   CHECK(quern_offload_open(NULL, &state) == QUERN_ERROR_INVALID_ARGUMENT && state == NULL);
   CHECK(quern_offload_open(&desc, NULL) == QUERN_ERROR_INVALID_ARGUMENT);
@@ -82,6 +83,18 @@ int main(int argc, char** argv) {
   CHECK(quern_offload_read(state, 2, 0, 1, weights, NULL, NULL) == QUERN_ERROR_INVALID_ARGUMENT);
   quern_offload_destroy(state);
   quern_offload_destroy(NULL);
+  /* Goes on in entropy-coded files, with the same numbers. */
+  float before = weights[10];
+  for (int i = 0; i < kValues; ++i) gradient[i] = 0.5f;
+  desc.file_form = 2;
+  CHECK(quern_offload_open(&desc, &state) == QUERN_OK);
+  CHECK(quern_offload_step(state, regions, 2, NULL, NULL) == QUERN_OK);
+  CHECK(quern_offload_read(state, 0, 0, kValues, weights, NULL, NULL) == QUERN_OK && weights[10] != before);
+  quern_offload_destroy(state);
+  desc.file_form = 3;
+  CHECK(quern_offload_open(&desc, &state) == QUERN_ERROR_INVALID_ARGUMENT && state == NULL);
+  CHECK(strstr(quern_offload_last_error(), "file_form must be") != NULL);
+  desc.file_form = 0;
   desc.bits = 3;
   CHECK(quern_offload_open(&desc, &state) == QUERN_ERROR_INVALID_ARGUMENT && state == NULL);
   free(gradient);

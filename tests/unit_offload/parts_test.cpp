@@ -51,11 +51,15 @@ TEST(OffloadLayout, Regions_AreCutIntoSubgroupsThatBeginAtBlocks) {
 }
 
 TEST(OffloadManifest, WrittenAndRead_IsTheSame) {
-  const Manifest manifest = small_manifest();
+  EXPECT_EQ(write_manifest(small_manifest())[8], 1) << "what the first version reads";
+  Manifest manifest = small_manifest();
+  manifest.groups[1].packed_bytes = 4711;
   const auto bytes = write_manifest(manifest);
   const auto back = parse_manifest(bytes);
   ASSERT_TRUE(back.ok()) << back.status().text();
   EXPECT_EQ(write_manifest(*back), bytes);
+  EXPECT_EQ(bytes[8], 2);
+  EXPECT_EQ(back->groups[1].packed_bytes, 4711u);
   EXPECT_EQ(back->groups[3].hash.high, 3u);
   EXPECT_EQ(back->form.bits, 4u);
   EXPECT_FALSE(back->form.finest);

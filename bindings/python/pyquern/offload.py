@@ -29,6 +29,7 @@ from ._offload import checkpoints as _checkpoints  # noqa: E402: needs PyTorch
 __all__ = ["Adam", "AdamW"]
 
 _DTYPES = {torch.bfloat16: BF16, torch.float32: F32}
+_FILE_FORMS = ("measured", "plain", "packed")  # by number, as in <quern/offload.h>
 
 
 def _check(tensor: torch.Tensor, what: str) -> None:
@@ -45,14 +46,16 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
     at least two subgroups; 0: no limit. subgroup: values that are read, updated and written at once, a multiple of 16384.
     bits: of a code of a moment, 8 or 4. seed: of the rounding. threads: that update; 0: one a hardware thread. durable: a
     step survives a power cut, not only the death of the process. turn_file: processes that name the same file use the disk
-    in turns. max_grad_norm: of all gradients together; 0: no clipping."""
+    in turns. max_grad_norm: of all gradients together; 0: no clipping. files: "measured" (entropy coded in folders that are
+    so slow that coding pays), "plain" (as in memory) or "packed" (entropy coded); numbers do not depend on it."""
 
     _coupled = True
 
     def __init__(self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
                  eps: float = 1e-8, weight_decay: float = 0.0, *, folders: Sequence[str | os.PathLike[str]] = (),
                  memory_limit: int = 0, subgroup: int = 1 << 24, bits: int = 8, seed: int = 0, threads: int = 1,
-                 durable: bool = False, turn_file: str | os.PathLike[str] | None = None, max_grad_norm: float = 0.0) -> None:
+                 durable: bool = False, turn_file: str | os.PathLike[str] | None = None, max_grad_norm: float = 0.0,
+                 files: str = "measured") -> None:
         self._offload: State | None = None
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
         self._parameters = [p for group in self.param_groups for p in group["params"]]
@@ -67,12 +70,14 @@ class Adam(torch.optim.Optimizer):  # type: ignore[misc]  # mypy does not check 
         self._shapes = [parameter.shape for parameter in self._parameters]
         if isinstance(folders, (str, bytes, os.PathLike)):
             raise TypeError(f"folders is a sequence of paths: folders=[{folders!r}]")
+        if files not in _FILE_FORMS:
+            raise ValueError(f"files is one of {', '.join(_FILE_FORMS)}, not {files!r}")
         sizes = (ctypes.c_uint64 * len(self._shapes))(*(shape.numel() for shape in self._shapes))
         names = (ctypes.c_char_p * len(folders))(*(os.fsencode(folder) for folder in folders))
         self._offload = State(Desc(
             threads=threads, region_values=sizes, region_count=len(sizes), subgroup_values=subgroup, bits=bits,
             seed=seed, folders=names, folder_count=len(names), turn_file=os.fsencode(turn_file) if turn_file else None,
-            memory_limit=memory_limit, durable=int(durable)))
+            memory_limit=memory_limit, durable=int(durable), file_form=_FILE_FORMS.index(files)))
         if self.info().loaded:
             self._give_weights()
         else:

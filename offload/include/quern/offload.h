@@ -53,7 +53,9 @@ typedef struct quern_offload_desc {
   const char* turn_file; /**< processes that name the same file read and write in turns; NULL: nobody waits */
   uint64_t memory_limit; /**< bytes of subgroups in memory, at least two of them; 0: no limit */
   uint32_t durable;      /**< 1: a step survives a power cut; 0: the death of the process */
-  uint32_t reserved;     /**< 0 */
+  /** Of files; what a state holds does not depend on it. 0: entropy coded in folders that measure as so slow that coding
+   *  pays; 1: as they lie in memory; 2: entropy coded. Coding takes 4 MiB of memory_limit for each folder. */
+  uint32_t file_form;
   quern_allocator allocator;
 } quern_offload_desc;
 #define QUERN_OFFLOAD_DESC_INIT                                                                                       \

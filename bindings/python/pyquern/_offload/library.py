@@ -30,7 +30,7 @@ class Desc(_Sized):
     _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("region_values", POINTER(c_uint64)),
                 ("region_count", c_uint64), ("subgroup_values", c_uint64), ("bits", c_uint32), ("coarsest", c_uint32),
                 ("seed", c_uint64), ("folders", POINTER(c_char_p)), ("folder_count", c_uint64), ("turn_file", c_char_p),
-                ("memory_limit", c_uint64), ("durable", c_uint32), ("reserved", c_uint32), ("allocator", Allocator)]
+                ("memory_limit", c_uint64), ("durable", c_uint32), ("file_form", c_uint32), ("allocator", Allocator)]
 
 
 class Info(_Sized):
