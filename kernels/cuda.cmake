@@ -6,6 +6,7 @@ unset(CMAKE_CXX_STANDARD_REQUIRED)
 unset(CMAKE_CXX_EXTENSIONS)
 add_library(quern_kernels_cuda STATIC
   interp/cuda/decode.cu
+  interp/cuda/encode.cu
   lidar/cuda/both_ways.cu
   lidar/cuda/project.cu
   lorenzo/cuda/bits8.cu

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "codecs/interp/chunk.h"
+#include "codecs/interp/chunk_stages.h"
 #include "codecs/interp/elements.h"
 #include "codecs/interp/exceptions.h"
 #include "codecs/interp/head.h"
 #include "codecs/interp/level_coder.h"
-#include "coding/distribution_fit.h"
 #include "coding/stream_writer.h"
 #include "coding/symbol_counts.h"
 #include "coding/token_tables.h"
@@ -25,13 +25,14 @@ class ChunkWriter {
   ChunkWriter(const ChunkSpec& spec, const ConstBox3& in, Arena& arena)
       : spec_(spec),
         in_(in),
+        rows_(in),
         extents_(chunk_extents(in.extents)),
         coder_(arena, spec, extents_),
         counts_(arena),
         entries_(coding::take_entries(arena)),
         row_(arena.take<Word>(extents_[2])),
         back_(arena.take<Bits>(extents_[2])),
-        room_(arena.take<std::uint16_t>(room_words(coder_.elems() * sizeof(Bits)))) {}
+        room_(arena.take<std::uint16_t>(stream_room_words(coder_.elems() * sizeof(Bits)))) {}
 
   /// Returns the count of bytes, 0 where the chunk is no smaller than its elements.
   std::size_t write(const ChunkFormat& format, std::span<std::uint8_t> out) {
@@ -39,43 +40,32 @@ class ChunkWriter {
     code();
     find_exceptions();
     const std::size_t raw_bytes = coder_.elems() * sizeof(Bits);
-    if (exceptions_.size() * exception_bytes<Bits>() >= raw_bytes) return 0;
     coding::BinCounts bins{};
-    std::array<std::uint64_t, kOwnSections + 1> bytes{};
+    std::array<unsigned, kOwnSections + 1> stream_bits{};
     const unsigned sections = section_count(spec_.tile);
     for (unsigned s = 0; s < sections; ++s) {
       counts_.clear();
       counts_.add(coder_.symbols + begin(s), begin(s + 1) - begin(s));
-      bytes[s] = coding::token_cost(counts_.add_to(bins)) >> 15;
+      stream_bits[s] = section_stream_bits(counts_.add_to(bins));
     }
-    const std::uint64_t bits = coding::fit_distributions(bins, head_.distributions) >> 12;
-    if (bits / 8 + exceptions_.size() * exception_bytes<Bits>() >= raw_bytes) return 0;
+    if (!choose_distributions(bins, exceptions_.size() * exception_bytes<Bits>(), raw_bytes, head_)) return 0;
     coding::fill_token_entries(head_.distributions, entries_);
-    Vector<std::uint8_t> head;
-    head.push_back(static_cast<std::uint8_t>(format.narrow ? Mode::narrow : Mode::wide));
-    write_head(head_, spec_.tile, head);
-    write_exceptions(exceptions_, head);
+    Vector<std::uint8_t> head = begin_chunk(head_, spec_.tile, format.narrow, exceptions_);
     Writer writer(head);
     Vector<std::uint8_t> payload;
     for (unsigned s = 0; s < sections; ++s) {
       const std::size_t before = payload.size();
-      if (!write_section(s, bytes[s], payload, raw_bytes)) return 0;
+      if (!write_section(s, stream_bits[s], payload, raw_bytes)) return 0;
       if (s + 1 < sections) writer.varint(payload.size() - before);
     }
-    if (head.size() + payload.size() > std::min(raw_bytes, out.size())) return 0;
-    std::memcpy(out.data(), head.data(), head.size());
-    std::memcpy(out.data() + head.size(), payload.data(), payload.size());
-    return head.size() + payload.size();
+    return end_chunk(head, payload, raw_bytes, out);
   }
 
  private:
-  /// Sections are written one after another, none larger than the elements.
-  static std::size_t room_words(std::size_t raw_bytes) { return raw_bytes / 2 + coding::kSpareWords; }
-
   void code() {
     for (std::size_t r = 0; r < extents_[0] * extents_[1]; ++r) {
-      to_units<Element>(*spec_.kernels, row(r), extents_[2], head_.values, coder_.targets + r * extents_[2]);
-      if (in_.special != nullptr) std::memcpy(coder_.special + r * extents_[2], special_row(in_, r), extents_[2]);
+      to_units<Element>(*spec_.kernels, rows_[r], extents_[2], head_.values, coder_.targets + r * extents_[2]);
+      if (in_.special != nullptr) std::memcpy(coder_.special + r * extents_[2], rows_.special(r), extents_[2]);
     }
     coder_.start(head_.values.fraction_bits, in_.special != nullptr);
     unsigned open = spec_.tile.levels();
@@ -97,9 +87,9 @@ class ChunkWriter {
     for (std::size_t r = 0; r < extents_[0] * extents_[1]; ++r) {
       coder_.values({r / extents_[1], r % extents_[1]}, row_);
       to_elements<Element>(*spec_.kernels, row_, extents_[2], head_.values, back_);
-      const Bits* const from = row(r);
+      const Bits* const from = rows_[r];
       if (clearly_kept<Element>(*spec_.kernels, from, back_, extents_[2], spec_.bound)) continue;
-      const std::uint8_t* const special = special_row(in_, r);
+      const std::uint8_t* const special = rows_.special(r);
       for (std::size_t x = 0; x < extents_[2]; ++x) {
         if ((special != nullptr && special[x] != 0) || kernels::keeps_bound<Element>(from[x], back_[x], spec_.bound))
           continue;
@@ -108,11 +98,11 @@ class ChunkWriter {
     }
   }
 
-  bool write_section(unsigned s, std::uint64_t about, Vector<std::uint8_t>& out, std::size_t most) {
+  bool write_section(unsigned s, unsigned stream_bits, Vector<std::uint8_t>& out, std::size_t raw_bytes) {
     const std::size_t from = begin(s);
     const std::size_t count = begin(s + 1) - from;
-    for (unsigned bits = coding::choose_stream_bits(about) + 1; bits-- > 0;) {
-      coding::StreamWriter streams({room_, room_words(most)}, bits);
+    for (unsigned bits = stream_bits + 1; bits-- > 0;) {
+      coding::StreamWriter streams({room_, stream_room_words(raw_bytes)}, bits);
       if (!streams.encode(*spec_.residuals, entries_, coder_.symbols + from, coder_.codes + from, count, 0) ||
           !streams.finish())
         continue;
@@ -125,10 +115,9 @@ class ChunkWriter {
     return false;
   }
 
-  const Bits* row(std::size_t r) const { return static_cast<const Bits*>(in_.data) + row_offset(in_, r); }
-
   const ChunkSpec& spec_;
   const ConstBox3& in_;
+  ChunkRows<Element> rows_;
   Extents extents_;
   LevelCoder<Word> coder_;
   coding::SymbolCounts counts_;
@@ -145,31 +134,23 @@ class Encoder {
  public:
   using Bits = typename Element::Bits;
 
-  Encoder(const ChunkSpec& spec, const ConstBox3& in) : spec_(spec), in_(in) {}
+  Encoder(const ChunkSpec& spec, const ConstBox3& in) : spec_(spec), in_(in), rows_(in) {}
 
   Result<std::size_t> run(std::span<std::uint8_t> out, std::span<std::uint8_t> scratch) const {
-    if (constant()) {
+    if (rows_.constant()) {
       out[0] = static_cast<std::uint8_t>(Mode::constant);
       std::memcpy(out.data() + 1, in_.data, sizeof(Bits));
       return 1 + sizeof(Bits);
     }
-    ChunkRange range;
-    for (std::size_t r = 0; r < rows(); ++r)
-      add_range<Element>(*spec_.kernels, row(r), special_row(in_, r), columns(), range);
-    ChunkFormat format;
     std::size_t bytes = 0;
-    if (choose_format(range, spec_.dtype, spec_.bound, format)) {
-      QUERN_ASSIGN_OR_RETURN(
-          bytes, format.narrow ? coded<std::int32_t>(format, out, scratch) : coded<std::int64_t>(format, out, scratch));
+    if (const auto format = rows_.format(spec_)) {
+      QUERN_ASSIGN_OR_RETURN(bytes, format->narrow ? coded<std::int32_t>(*format, out, scratch)
+                                                   : coded<std::int64_t>(*format, out, scratch));
     }
     return bytes > 0 ? bytes : raw(out);
   }
 
  private:
-  std::size_t rows() const { return static_cast<std::size_t>(in_.extents[0] * in_.extents[1]); }
-  std::size_t columns() const { return static_cast<std::size_t>(in_.extents[2]); }
-  const Bits* row(std::size_t r) const { return static_cast<const Bits*>(in_.data) + row_offset(in_, r); }
-
   template <class Word>
   Result<std::size_t> coded(const ChunkFormat& format, std::span<std::uint8_t> out,
                             std::span<std::uint8_t> scratch) const {
@@ -178,22 +159,16 @@ class Encoder {
     if (arena.used() > scratch.size()) return Status(StatusCode::internal, "interp: scratch is too small for a chunk");
     return writer.write(format, out);
   }
-  bool constant() const {
-    const Bits first = *row(0);
-    for (std::size_t r = 0; r < rows(); ++r)
-      for (std::size_t x = 0; x < columns(); ++x)
-        if (row(r)[x] != first) return false;
-    return true;
-  }
   std::size_t raw(std::span<std::uint8_t> out) const {
     out[0] = static_cast<std::uint8_t>(Mode::raw);
-    const std::size_t bytes = columns() * sizeof(Bits);
-    for (std::size_t r = 0; r < rows(); ++r) std::memcpy(out.data() + 1 + r * bytes, row(r), bytes);
-    return 1 + rows() * bytes;
+    const std::size_t bytes = rows_.columns() * sizeof(Bits);
+    for (std::size_t r = 0; r < rows_.count(); ++r) std::memcpy(out.data() + 1 + r * bytes, rows_[r], bytes);
+    return 1 + rows_.count() * bytes;
   }
 
   const ChunkSpec& spec_;
   const ConstBox3& in_;
+  ChunkRows<Element> rows_;
 };
 
 }  // namespace

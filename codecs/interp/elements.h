@@ -1,7 +1,6 @@
 // Elements of a chunk as numbers in units and back, a row at a time.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -9,7 +8,6 @@
 #include "codecs/interp/chunk.h"
 #include "codecs/interp/value_format.h"
 #include "kernels/common/number_elements.h"
-#include "kernels/common/round_to_integer.h"
 #include "libcompress/core/element_of.h"
 
 namespace quern::codec::interp {
@@ -49,16 +47,14 @@ template <class Element, class Word>
 void to_units(const kernels::InterpKernels& kernels, const typename Element::Bits* row, std::size_t count,
               const coding::ValueFormat& format, Word* out) {
   const double inverse = 1 / format.unit();
-  const double most = std::ldexp(1.0, sizeof(Word) == sizeof(std::int32_t) ? kNarrowBits : kWideBits);
+  const double most = most_units(sizeof(Word) == sizeof(std::int32_t));
   if constexpr (std::is_same_v<Element, kernels::F32>) {
     kernels.rows<Word>().units32(row, count, format.base, inverse, most, out);
   } else if constexpr (std::is_same_v<Element, kernels::F64>) {
     kernels.rows<Word>().units64(row, count, format.base, inverse, most, out);
   } else {
-    for (std::size_t x = 0; x < count; ++x) {
-      const double units = (Element::value(row[x]) - format.base) * inverse;
-      out[x] = static_cast<Word>(kernels::nearest_integer(units < most && units > -most ? units : 0));
-    }
+    for (std::size_t x = 0; x < count; ++x)
+      out[x] = kernels::interp_units<Word>(Element::value(row[x]), format.base, inverse, most);
   }
 }
 

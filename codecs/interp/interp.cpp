@@ -35,6 +35,7 @@ class Encoder final : public ChunkEncoder {
   const CodecPlan& plan() const override { return plan_; }
   std::size_t max_chunk_bytes() const override { return interp::max_chunk_bytes(spec_); }
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
+  std::span<const std::uint8_t> device_state() const override { return encoder_state(spec_); }
   Result<std::size_t> encode(const ConstBox3& in, std::span<std::uint8_t> out,
                              std::span<std::uint8_t> scratch) const override {
     if (!fits(in.extents, plan_.grid))

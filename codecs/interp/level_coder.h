@@ -85,6 +85,11 @@ class LevelCoder {
     });
     first_[top] = 0;
   }
+  /// Of the anchors, once start() has coded them: their values in C order.
+  void anchor_values(Word* out) const {
+    const LevelGrid<Word>& grid = grids_[spec_.tile.levels()];
+    for_rows(grid.shape, 0, [&](ClassRow row) { out = std::copy_n(grid.values(row, 0), grid.shape.points[2], out); });
+  }
   /// Begins a level, when the one above has been coded.
   void open(unsigned level) {
     level_ = level;
@@ -117,7 +122,7 @@ class LevelCoder {
     const std::size_t columns = grid.shape.columns(c);
     if (count(c) == 0) return {};
     const ClassPredictor<Word> by(grid, c, predictor, columns_);
-    const std::size_t sampled = count(c) / kFitSample + 1;  // one row of so many
+    const std::size_t sampled = kernels::interp_fit_stride(count(c));
     const std::size_t begin = coded_;
     ContextFit fit;
     std::size_t number = 0;
@@ -146,8 +151,6 @@ class LevelCoder {
   void values(ClassRow row, Word* out) const { grids_[0].row(row, *spec_.kernels, out); }
 
  private:
-  static constexpr std::size_t kFitSample = 1u << 14;
-
   const std::uint8_t* special_of_row() const { return any_special_ ? special_row_ : nullptr; }
   /// The targets of a row of a class, and which are special.
   const Word* load(const LevelShape& shape, ClassRow row, unsigned c) {

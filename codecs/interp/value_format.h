@@ -20,6 +20,10 @@ inline constexpr int kNarrowBits = 22;
 /// Wide ones: binary64 rounds them to integers.
 inline constexpr int kWideBits = 50;
 inline constexpr int kLeastFractionBits = 4;
+/// Elements of so many units and more are out of range.
+constexpr double most_units(bool narrow) {
+  return static_cast<double>(std::uint64_t{1} << (narrow ? kNarrowBits : kWideBits));
+}
 
 struct ChunkFormat {
   coding::ValueFormat values;

@@ -7,4 +7,7 @@ namespace quern::kernels {
 inline constexpr unsigned kLanes = 32;
 inline constexpr unsigned kRows = 32;
 
+/// Warps of a thread block, at most.
+inline constexpr unsigned kMaxBlockWarps = 32;
+
 }  // namespace quern::kernels

@@ -92,6 +92,28 @@ template <class Word>
   return static_cast<Word>(static_cast<U>(predicted) + (static_cast<U>(static_cast<Word>(code)) << fraction_bits));
 }
 
+/// The code that an encoder takes: one that has a token; 0 for a special element, which is predicted then.
+template <class Word>
+[[gnu::always_inline]] constexpr std::int32_t interp_kept_code(Word target, Word predicted, bool special,
+                                                               unsigned fraction_bits) {
+  constexpr auto kMost = static_cast<Word>(kMaxMagnitude);
+  const Word whole = interp_code(target, predicted, fraction_bits);
+  const Word below = whole < kMost ? whole : kMost;
+  const Word nearest = below > -kMost ? below : -kMost;
+  return special ? 0 : static_cast<std::int32_t>(nearest);
+}
+/// An element's number in units, to the nearest integer; 0 where that is not below `most` in magnitude, or no number.
+template <class Word>
+[[gnu::always_inline]] constexpr Word interp_units(double number, double base, double inverse, double most) {
+  const double units = (number - base) * inverse;
+  const double inside = units < most && units > -most ? units : 0;
+  if constexpr (sizeof(Word) == sizeof(std::int32_t)) {
+    return static_cast<Word>(nearest(inside));
+  } else {
+    return static_cast<Word>(nearest_integer(inside));
+  }
+}
+
 /// What an element is before it is rounded to its type. Wide values beyond 2^51 give any number, the same everywhere.
 template <class Word>
 [[gnu::always_inline]] constexpr double interp_number(Word value, double unit, double base) {

@@ -8,15 +8,12 @@
 #include <cstdint>
 
 #include "kernels/common/encode_task.h"
+#include "kernels/entropy/encoded_streams.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/level_job.h"
 #include "kernels/stencil/raster_job.h"
 
 namespace quern::kernels {
-
-/// Words that a residual takes at most, and those of a lane's state.
-inline constexpr std::uint32_t kMostResidualWords = 3;
-inline constexpr std::uint32_t kStateWords = 2;
 
 /// The first job: a model as decoders have it (its lanes, distributions, exceptions and words say nothing), and
 /// what only an encoder knows.

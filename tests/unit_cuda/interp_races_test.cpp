@@ -3,6 +3,7 @@
 
 #include "tests/support/thorough.h"
 #include "tests/unit_cuda/cuda_interp.h"
+#include "tests/unit_cuda/cuda_interp_encoding.h"
 
 namespace quern::codec::interp::test {
 namespace {
@@ -31,6 +32,25 @@ TEST_F(InterpCudaRaces, Decoding_HasNone) {
     if (coded.stored[0][0] >= 2) {
       ASSERT_GT(simt::counters().launches, 0u);
     }
+  }
+}
+
+TEST_F(InterpCudaRaces, Encoding_HasNone) {
+  simt::Options options;
+  options.watch_races = true;
+  std::size_t number = 0;
+  for (const ChunkCase& c : encode_cases()) {
+    const CodedChunks coded(c);
+    if (!takes(c, coded.bytes(), number)) continue;
+    SCOPED_TRACE(c.name);
+    ++options.seed;
+    simt::reset(options);
+    DeviceRun run;
+    Vector<std::uint8_t> out;
+    EncodeCount count;
+    count.check(encode_with(run, coded, 0, out), out, coded.stored[0]);
+    ASSERT_EQ(simt::failure(), "");
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -1,10 +1,11 @@
 // Chunks of the interp codec on the simulator: values of the host's decoder, whatever order threads run in, and its
-// results to bytes that nobody wrote.
+// results to bytes that nobody wrote; bytes of the host's encoder.
 #include "tests/unit_cuda/cuda_interp.h"
 
 #include <random>
 
 #include "tests/support/instrumented.h"
+#include "tests/unit_cuda/cuda_interp_encoding.h"
 
 namespace quern::codec::interp::test {
 namespace {
@@ -26,6 +27,29 @@ TEST_F(InterpCuda, EveryCase_ValuesOfTheHost) {
     ASSERT_EQ(simt::failure(), "");
     ASSERT_EQ(back, expected_of(coded));
   }
+}
+
+TEST_F(InterpCuda, EveryCaseEncoded_BytesOfTheHost) {
+  std::uint64_t seed = 1;
+  EncodeCount count;
+  for (const ChunkCase& c : encode_cases()) {
+    SCOPED_TRACE(c.name);
+    simt::reset({.seed = ++seed});
+    const CodedChunks coded(c);
+    if (quern::testing::kInstrumented && coded.bytes() > 100000) continue;
+    for (std::uint64_t n = 0; n < coded.count(); ++n) {
+      DeviceRun run;
+      Vector<std::uint8_t> out;
+      const Encoded encoded = encode_with(run, coded, n, out);
+      ASSERT_EQ(simt::failure(), "");
+      count.check(encoded, out, coded.stored[n]);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(count.coded, 30u);
+  EXPECT_GT(count.raw, 0u);
+  EXPECT_GT(count.left, 0u);
+  EXPECT_GT(count.wide, 3u);
 }
 
 TEST_F(InterpCuda, AlteredBytes_ResultsOfTheHost) {

@@ -28,6 +28,7 @@ struct ChunkCase {
   double bound;
   const char* layout = "auto";
   Data data = Data::smooth;
+  bool masked = false;  ///< some elements are special
 };
 
 inline std::vector<ChunkCase> chunk_cases() {
@@ -90,20 +91,21 @@ class CodedChunks {
     request.settings = {{"layout", c.layout}};
     auto encoder = interp_codec().plan(request);
     EXPECT_TRUE(encoder.ok()) << encoder.status().text();
-    grid_ = (*encoder)->plan().grid;
+    encoder_ = std::move(encoder).value();
+    grid_ = encoder_->plan().grid;
+    if (c.masked) make_special();
     OpenRequest open;
     open.dtype = c.dtype;
     open.shape = shape;
     open.bound = request.bound;
     open.version = kCodecVersion;
-    open.params = (*encoder)->plan().params;
+    open.params = encoder_->plan().params;
     decoder_ = std::move(interp_codec().open(open)).value();
     AlignedBuffer scratch;
-    EXPECT_TRUE(scratch.resize((*encoder)->scratch_bytes()).ok());
+    EXPECT_TRUE(scratch.resize(encoder_->scratch_bytes()).ok());
     for (std::uint64_t n = 0; n < count(); ++n) {
-      const MutableBox3 to = box(n, array_.bytes.data());
-      Vector<std::uint8_t> bytes((*encoder)->max_chunk_bytes());
-      const auto size = (*encoder)->encode({to.data, to.extents, to.strides}, bytes, {scratch.data(), scratch.size()});
+      Vector<std::uint8_t> bytes(encoder_->max_chunk_bytes());
+      const auto size = encoder_->encode(input(n), bytes, {scratch.data(), scratch.size()});
       EXPECT_TRUE(size.ok());
       bytes.resize(*size);
       stored.push_back(std::move(bytes));
@@ -130,6 +132,20 @@ class CodedChunks {
     box.data = begin + first * dtype_bytes(array_.dtype);
     return box;
   }
+  const ChunkEncoder& encoder() const { return *encoder_; }
+  DType dtype() const { return array_.dtype; }
+  /// Chunk `number` of the array, as it is encoded.
+  ConstBox3 input(std::uint64_t number) const {
+    const auto* const begin = array_.bytes.data();
+    const MutableBox3 place = box(number, const_cast<std::uint8_t*>(begin));
+    ConstBox3 in{place.data, place.extents, place.strides};
+    if (!special_.empty()) {
+      const auto first = static_cast<std::size_t>(static_cast<const std::uint8_t*>(place.data) - begin);
+      in.special = special_.data() + first / dtype_bytes(array_.dtype);
+      in.special_strides = in.strides;
+    }
+    return in;
+  }
   bool append_job(std::span<const std::uint8_t> chunk, const MutableBox3& box, Vector<std::uint8_t>& job) const {
     return append_chunk_job(device_state_of(decoder_->device_state()), chunk, box, job);
   }
@@ -143,8 +159,19 @@ class CodedChunks {
   std::vector<Vector<std::uint8_t>> stored;
 
  private:
+  /// The first elements and every fifth; what stands there is beyond all others.
+  void make_special() {
+    special_.resize(array_.shape.elems());
+    for (std::size_t i = 0; i < special_.size(); ++i) {
+      special_[i] = i < special_.size() / 9 || i % 5 == 2 ? 1 : 0;
+      if (special_[i] != 0) quern::testing::store_element(array_, i, i % 2 == 0 ? 1e30 : -1e30);
+    }
+  }
+
   OwnedArray array_;
+  Vector<std::uint8_t> special_;
   ChunkGrid grid_;
+  std::unique_ptr<ChunkEncoder> encoder_;
   std::unique_ptr<ChunkDecoder> decoder_;
 };
 

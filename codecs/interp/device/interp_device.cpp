@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codecs/interp/device/chunk_job.h"
+#include "codecs/interp/device/interp_encode_device.h"
 #include "codecs/interp/device/state.h"
 #include "codecs/interp/interp.h"
 #include "kernels/interp/cuda/entry_points.h"
@@ -35,7 +36,7 @@ class Kernels final : public cuda::JobKernels {
 
 const cuda::DeviceCodec& interp_device_codec() {
   static const Kernels kernels;
-  static const cuda::DeviceCodec codec{kCodecId, interp_codec().info().name, nullptr, &kernels, nullptr};
+  static const cuda::DeviceCodec codec{kCodecId, interp_codec().info().name, nullptr, &kernels, interp_encode_kernels};
   return codec;
 }
 

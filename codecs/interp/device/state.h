@@ -1,9 +1,11 @@
-// What a device's side is told of an array's chunks, in the codec's own form (device_state of ChunkDecoder).
+// What a device's side is told of an array's chunks, in the codec's own form (device_state of ChunkDecoder and of
+// ChunkEncoder).
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include <quern/dtype.h>
 
@@ -25,6 +27,17 @@ inline DeviceState device_state_of(std::span<const std::uint8_t> bytes) {
   DeviceState state;
   if (bytes.size() == sizeof state) std::memcpy(static_cast<void*>(&state), bytes.data(), sizeof state);
   return state;
+}
+
+/// An encoder's state is what it encodes chunks by.
+inline std::span<const std::uint8_t> encoder_state(const ChunkSpec& spec) {
+  static_assert(std::is_trivially_copyable_v<ChunkSpec>);
+  return {reinterpret_cast<const std::uint8_t*>(&spec), sizeof spec};
+}
+inline ChunkSpec spec_of_encoder_state(std::span<const std::uint8_t> bytes) {
+  ChunkSpec spec;
+  if (bytes.size() == sizeof spec) std::memcpy(static_cast<void*>(&spec), bytes.data(), sizeof spec);
+  return spec;
 }
 
 }  // namespace quern::codec::interp

@@ -5,12 +5,12 @@
 #include <cstring>
 
 #include "codecs/stencil/device/job_parts.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/device/levels_tables.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/rows.h"
 #include "codecs/stencil/levels/sections.h"
+#include "coding/stream_words.h"
 #include "coding/token_cost.h"
 #include "kernels/common/lanes.h"
 #include "libcompress/core/element_of.h"
@@ -496,10 +496,10 @@ LevelsEncoding::Choice LevelsEncoding::write(std::span<const std::uint32_t> lane
   writer.u8(static_cast<std::uint8_t>(lane_bits_));
   for (std::size_t lane = 0; lane < lanes; ++lane)
     if (lane_words[lane] + coding::StreamWriter::words_wanted(lanes) > room) return Choice::host;
-  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
+  const std::uint64_t total = coding::write_lane_sizes(lane_words.first(lanes), writer);
   bytes = head.size() + 2 * static_cast<std::size_t>(total);
   if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::raw;
-  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
+  coding::put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return Choice::lanes;
 }
 

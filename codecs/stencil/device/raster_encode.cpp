@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "codecs/stencil/device/job_parts.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/raster/tables.h"
+#include "coding/stream_words.h"
 #include "libcompress/format/writer.h"
 
 namespace quern::codec::stencil {
@@ -122,10 +122,10 @@ std::size_t RasterEncoding::write(std::span<const std::uint32_t> lane_words, con
   write_raster_head(model_, kernels::stencil_extents(in_.extents).shape(), exceptions_, head);
   Writer writer(head);
   const std::size_t lanes = std::size_t{1} << model_.stream_bits;
-  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
+  const std::uint64_t total = coding::write_lane_sizes(lane_words.first(lanes), writer);
   if (head.size() - lattice_bytes + 2 * total > 1 + raw_bytes_) return 0;
   if (lattice_bytes != 0 && head.size() + 2 * total > array_bytes_) return 0;
-  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
+  coding::put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return head.size() + 2 * static_cast<std::size_t>(total);
 }
 

@@ -5,12 +5,12 @@
 #include <cstring>
 
 #include "codecs/stencil/device/job_parts.h"
-#include "codecs/stencil/device/lane_words.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/wavelet/chunk.h"
 #include "codecs/stencil/wavelet/lifting.h"
+#include "coding/stream_words.h"
 #include "coding/stream_writer.h"
 #include "coding/token_cost.h"
 #include "libcompress/core/element_of.h"
@@ -421,10 +421,10 @@ WaveletEncoding::Choice WaveletEncoding::write(std::span<const std::uint32_t> la
   head.insert(head.end(), head_.begin(), head_.end());
   Writer writer(head);
   writer.u8(static_cast<std::uint8_t>(lane_bits_));
-  const std::uint64_t total = write_lane_sizes(lane_words.first(lanes), writer);
+  const std::uint64_t total = coding::write_lane_sizes(lane_words.first(lanes), writer);
   bytes = head.size() + 2 * static_cast<std::size_t>(total);
   if (bytes - lattice_bytes > raw_bytes_ || (lattice_bytes != 0 && bytes > array_bytes_)) return Choice::host;
-  put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
+  coding::put_head_and_words(head, {words, static_cast<std::size_t>(total)}, out);
   return Choice::lanes;
 }
 

@@ -67,11 +67,7 @@ struct InterpRowsInstance {
 
   [[gnu::always_inline]] static void code_one(Word target, bool special, unsigned fraction_bits, Word& predicted,
                                               std::int32_t& code, std::uint16_t& magnitude) {
-    constexpr auto kMost = static_cast<Word>(kMaxMagnitude);
-    const Word whole = interp_code(target, predicted, fraction_bits);
-    const Word below = whole < kMost ? whole : kMost;
-    const Word nearest = below > -kMost ? below : -kMost;
-    code = special ? 0 : static_cast<std::int32_t>(nearest);
+    code = interp_kept_code(target, predicted, special, fraction_bits);
     predicted = interp_value(predicted, code, fraction_bits);
     magnitude = interp_magnitude(code);
   }
@@ -126,23 +122,15 @@ struct InterpRowsInstance {
     }
   }
 
-  [[gnu::always_inline]] static Word unit_of(double value, double base, double inverse, double most) {
-    const double units = (value - base) * inverse;
-    const double inside = units < most && units > -most ? units : 0;
-    if constexpr (sizeof(Word) == 4) {
-      return static_cast<Word>(nearest(inside));
-    } else {
-      return static_cast<Word>(nearest_integer(inside));
-    }
-  }
   static void units32(const std::uint32_t* __restrict in, std::size_t count, double base, double inverse, double most,
                       Word* __restrict out) {
     for (std::size_t i = 0; i < count; ++i)
-      out[i] = unit_of(static_cast<double>(std::bit_cast<float>(in[i])), base, inverse, most);
+      out[i] = interp_units<Word>(static_cast<double>(std::bit_cast<float>(in[i])), base, inverse, most);
   }
   static void units64(const std::uint64_t* __restrict in, std::size_t count, double base, double inverse, double most,
                       Word* __restrict out) {
-    for (std::size_t i = 0; i < count; ++i) out[i] = unit_of(std::bit_cast<double>(in[i]), base, inverse, most);
+    for (std::size_t i = 0; i < count; ++i)
+      out[i] = interp_units<Word>(std::bit_cast<double>(in[i]), base, inverse, most);
   }
 
   static void singles(const Word* __restrict in, std::size_t count, double unit, double base,

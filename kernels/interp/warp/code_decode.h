@@ -10,6 +10,7 @@
 #include "kernels/entropy/warp/residual_stream.h"
 #include "kernels/interp/interp_job.h"
 #include "kernels/interp/warp/anchors.h"
+#include "kernels/interp/warp/spreads.h"
 
 namespace quern::kernels {
 
@@ -42,6 +43,7 @@ class InterpCodes {
       : view_(view),
         memory_(memory),
         sections_(view.table<InterpSection>(view.job->sections)),
+        spreads_(view),
         stream_(memory.buckets, memory.words) {}
 
   constexpr InterpStep first() const { return open(0); }
@@ -58,6 +60,7 @@ class InterpCodes {
     const InterpClassPlan& b = view_.classes[next.class_number];
     return a.level == b.level && popcount(a.point_class) == popcount(b.point_class);
   }
+  constexpr const InterpSpreads<X>& spreads() const { return spreads_; }
   constexpr std::uint32_t level(const InterpStep& step) const { return view_.classes[step.class_number].level; }
 
   /// Takes the codes of a step whose bins are in that half. Called by one warp, for step after step.
@@ -101,43 +104,18 @@ class InterpCodes {
     const InterpClassPlan& plan = view_.classes[step.class_number];
     const std::uint32_t begin = plan.first - sections_[plan.section].first;
     const std::uint32_t count = plan.count;
-    const ContextOf context(*this, plan);
+    const typename InterpSpreads<X>::OfClass spreads(spreads_, plan);
+    const InterpContext context = plan.context;
+    const bool anchors = plan.point_class == 0;
     for (std::uint32_t w = step.begin + warp; w < step.end; w += warps) {
       X::lanes([&](std::size_t lane) {
         const std::uint32_t number = w * kLanes + static_cast<std::uint32_t>(lane) - begin;
         std::uint32_t bin = kAbsentBin;
-        if (number < count) bin = context.bin(number, lane);
+        if (number < count)
+          bin = anchors ? kInterpAnchorBin : context_bin(interp_context(spreads.at(number, lane), context));
         X::store(&memory_.bins[half][w - step.begin][lane], lane, static_cast<std::uint8_t>(bin));
       });
     }
-  }
-
-  /// Magnitudes of the coarse points of a level, in C order, from the level above. Called by all warps.
-  constexpr void take_coarse(std::uint32_t level, std::uint32_t warp, std::uint32_t warps) const {
-    const InterpLevelPlan& plan = view_.levels[level];
-    const InterpLevelPlan& above = view_.levels[level - 1];
-    const std::uint32_t count = plan.coarse[0] * plan.coarse[1] * plan.coarse[2];
-    std::uint16_t* const out = magnitudes(level);
-    X::lanes([&](std::size_t lane) {
-      for (std::uint32_t i = warp * kLanes + static_cast<std::uint32_t>(lane); i < count; i += warps * kLanes) {
-        std::uint16_t magnitude = 0;  // that of anchors
-        if (level > 1) {
-          const std::uint32_t place[kInterpAxes] = {i / plan.coarse[2] / plan.coarse[1],
-                                                    i / plan.coarse[2] % plan.coarse[1], i % plan.coarse[2]};
-          std::uint32_t point_class = 0;
-          std::uint32_t index = 0;
-          unroll<kInterpAxes>([&](auto a) {
-            const bool halved = (above.halved >> a & 1) != 0;
-            const std::uint32_t odd = halved ? place[a] & 1 : 0;
-            point_class |= odd << a;
-            const std::uint32_t extent = odd != 0 ? above.points[a] - above.coarse[a] : above.coarse[a];
-            index = index * extent + (halved ? place[a] >> 1 : place[a]);
-          });
-          magnitude = magnitude_at(level - 1, point_class, index, lane);
-        }
-        X::store(out + i, lane, magnitude);
-      }
-    });
   }
 
  private:
@@ -155,78 +133,10 @@ class InterpCodes {
   static constexpr std::uint32_t cut(std::uint32_t begin, std::uint32_t end) {
     return end - begin > kInterpStepWindows ? begin + kInterpStepWindows : end;
   }
-  constexpr std::uint16_t* magnitudes(std::uint32_t level) const {
-    return view_.work<std::uint16_t>(view_.job->magnitudes[level & 1]);
-  }
-
-  /// Of a point that a class of a level has, 0 being the coarse points.
-  [[gnu::always_inline]] constexpr std::uint16_t magnitude_at(std::uint32_t level, std::uint32_t point_class,
-                                                              std::uint32_t index, std::size_t lane) const {
-    if (point_class == 0) return X::load(magnitudes(level) + index, lane);
-    return interp_magnitude(X::load(view_.codes + view_.levels[level].first[point_class] + index, lane));
-  }
-
-  /// What the bins of a class's points follow from, in registers.
-  class ContextOf {
-   public:
-    constexpr ContextOf(const InterpCodes& codes, const InterpClassPlan& plan)
-        : context_(plan.context), point_class_(plan.point_class), rows_(plan.extents[1]), columns_(plan.extents[2]) {
-      const InterpLevelPlan& level = codes.view_.levels[plan.level];
-      unroll<kInterpAxes>([&](auto a) {
-        Side& side = sides_[a];
-        const unsigned other = point_class_ & ~(1u << a);
-        side.magnitudes = other == 0 ? codes.magnitudes(plan.level) : nullptr;
-        side.codes = codes.view_.codes + level.first[other];
-        side.coarse = level.coarse[a];
-        side.row = a == 2 ? level.coarse[2] : columns_;
-        side.plane = side.row * (a == 1 ? level.coarse[1] : rows_);
-      });
-    }
-
-    [[gnu::always_inline]] constexpr std::uint32_t bin(std::uint32_t number, std::size_t lane) const {
-      if (point_class_ == 0) return kInterpAnchorBin;
-      const std::uint32_t row = number / columns_;
-      const std::uint32_t plane = row / rows_;
-      const std::uint32_t place[kInterpAxes] = {plane, row - plane * rows_, number - row * columns_};
-      std::uint32_t sum = 0;
-      unroll<kInterpAxes>([&](auto a) {
-        if ((point_class_ >> a & 1) == 0) return;
-        const Side& side = sides_[a];
-        const std::uint32_t stride = a == 0 ? side.plane : a == 1 ? side.row : 1;
-        const std::uint32_t before = place[0] * side.plane + place[1] * side.row + place[2];
-        // Where there is no point behind, that before counts twice.
-        const std::uint32_t after = place[a] + 1 < side.coarse ? before + stride : before;
-        sum += side.magnitude(before, lane) + side.magnitude(after, lane);
-      });
-      return context_bin(
-          interp_context(interp_spread(sum, static_cast<std::uint32_t>(popcount(point_class_))), context_));
-    }
-
-   private:
-    /// The class of the neighbours along an axis.
-    struct Side {
-      const std::uint16_t* magnitudes = nullptr;  ///< of the coarse points; null: it has codes
-      const std::int32_t* codes = nullptr;
-      std::uint32_t coarse = 0;  ///< points along the axis
-      std::uint32_t row = 0;     ///< points of a row and of a plane
-      std::uint32_t plane = 0;
-
-      [[gnu::always_inline]] constexpr std::uint32_t magnitude(std::uint32_t index, std::size_t lane) const {
-        return magnitudes != nullptr ? X::load(magnitudes + index, lane)
-                                     : interp_magnitude(X::load(codes + index, lane));
-      }
-    };
-
-    InterpContext context_;
-    unsigned point_class_;
-    std::uint32_t rows_;
-    std::uint32_t columns_;
-    Side sides_[kInterpAxes];
-  };
-
   const InterpView& view_;
   InterpCodeMemory& memory_;
   const InterpSection* sections_;
+  InterpSpreads<X> spreads_;
   ResidualStream<X> stream_;
 };
 
@@ -251,7 +161,7 @@ constexpr bool decode_interp_codes(Block& block, const JobTask& task, InterpCode
     const bool ready = next.any() && (!now.any() || codes.independent(now, next));
     const std::uint32_t level = codes.level(next);
     if (ready && level != opened) {
-      block.all([&](std::uint32_t warp, std::uint32_t warps) { codes.take_coarse(level, warp, warps); });
+      block.all([&](std::uint32_t warp, std::uint32_t warps) { codes.spreads().take_coarse(level, warp, warps); });
       opened = level;
     }
     block.first_and_others(

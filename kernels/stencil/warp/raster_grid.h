@@ -16,8 +16,6 @@
 
 namespace quern::kernels {
 
-inline constexpr std::uint32_t kMaxBlockWarps = 32;
-
 /// A chunk under way. The same in all lanes.
 struct RasterGrid {
   const RasterJob* job = nullptr;
