@@ -181,6 +181,10 @@ void write_box(const PointCloud& cloud, std::uint8_t* at) {
   }
 }
 
+/// Whether the first counts of a header have to be 0, because the format is newer than they are. Versions before 1.4
+/// have no others, though some files have a new format in them.
+bool has_new_counts_alone(unsigned format, const std::uint8_t* at) { return format >= 6 && at[kLasMinorAt] >= 4; }
+
 /// Points by their number of return, which the lowest bits of the field tell.
 void write_returns(const PointCloud& cloud, unsigned format, std::uint8_t* at) {
   const bool is_new = format >= 6;
@@ -191,7 +195,7 @@ void write_returns(const PointCloud& cloud, unsigned format, std::uint8_t* at) {
     if (number >= 1 && number <= (is_new ? 15U : 5U)) ++counts[number - 1];
   }
   for (std::size_t i = 0; i < 5; ++i)
-    store_le(is_new ? 0U : static_cast<std::uint32_t>(counts[i]), at + kLasReturnsAt + 4 * i);
+    store_le(has_new_counts_alone(format, at) ? 0U : static_cast<std::uint32_t>(counts[i]), at + kLasReturnsAt + 4 * i);
   if (at[kLasMinorAt] < 4) return;
   for (std::size_t i = 0; i < counts.size(); ++i) store_le(counts[i], at + kLasReturns64At + 8 * i);
 }
@@ -199,8 +203,7 @@ void write_returns(const PointCloud& cloud, unsigned format, std::uint8_t* at) {
 /// Counts and box of a cloud that is not the file's any more. What followed the points is not there any more, either.
 void update_header(const PointCloud& cloud, unsigned format, Vector<std::uint8_t>& header) {
   std::uint8_t* const at = header.data();
-  const bool is_new = format >= 6;
-  store_le(is_new ? 0U : static_cast<std::uint32_t>(cloud.points()), at + kLasCountAt);
+  store_le(has_new_counts_alone(format, at) ? 0U : static_cast<std::uint32_t>(cloud.points()), at + kLasCountAt);
   if (at[kLasMinorAt] >= 4) store_le(cloud.points(), at + kLasCount64At);
   write_returns(cloud, format, at);
   write_box(cloud, at);
