@@ -19,9 +19,9 @@ namespace quern::models {
 
 inline constexpr std::size_t kMostLevelAxes = 3;
 inline constexpr std::size_t kMostLevelTaps = 64;
-/// Of one point: trained networks have at most 9000 and 260. They bound what a decoder takes for a chunk.
-inline constexpr std::size_t kMostPointProducts = std::size_t{1} << 14;
-inline constexpr std::size_t kMostPointElems = std::size_t{1} << 10;
+/// Of one point: trained networks have at most 5098 and 144. They bound what a decoder takes for a chunk.
+inline constexpr std::size_t kMostPointProducts = std::size_t{1} << 13;
+inline constexpr std::size_t kMostPointElems = std::size_t{1} << 9;
 
 /// A checked model: what a network computes of one point is bounded, and no sum overflows.
 struct LevelModel {

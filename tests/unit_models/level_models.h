@@ -32,6 +32,31 @@ inline kernels::Network larger_of_two() {
   return network;
 }
 
+/// Of `taps` known points the larger one of two, by their numbers: half the magnitudes of difference and sum of their
+/// distances from what they count from.
+inline kernels::Network larger_of(std::uint32_t taps, std::uint32_t a, std::uint32_t b) {
+  kernels::Network network;
+  network.in.channels = taps + 1;
+  kernels::NetworkLayer first = point_layer(4);
+  first.weights.assign(4 * (taps + 1), 0);
+  for (std::uint32_t row = 0; row < 4; ++row) {
+    first.weights[row * (taps + 1) + a] = row % 2 == 0 ? 64 : -64;
+    first.weights[row * (taps + 1) + b] = row == 0 || row == 3 ? -64 : 64;
+  }
+  first.bias.assign(4, 0);
+  first.multipliers.assign(4, 1 << 14);
+  first.shift = 20;
+  first.activation = kernels::Activation::relu;
+  kernels::NetworkLayer second = point_layer(1);
+  second.weights = {64, 64, 64, -64};
+  second.bias = {0};
+  second.multipliers = {1 << 14};
+  second.shift = 18;
+  network.layers = {first, second};
+  kernels::check_network(network);
+  return network;
+}
+
 /// Networks of two axes for the classes that have neighbours along one axis.
 inline LevelModel larger_model() {
   LevelModel model;

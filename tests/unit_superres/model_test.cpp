@@ -66,8 +66,8 @@ TEST(LevelModel, NetworksThatNobodyTrains_AreRefused) {
       m.classes[1]->layers[1].weights.assign(channels, 1);
     };
   };
-  EXPECT_EQ(with(wide(1000)), StatusCode::ok);
-  EXPECT_EQ(with(wide(1100)), StatusCode::corrupt);
+  EXPECT_EQ(with(wide(500)), StatusCode::ok);
+  EXPECT_EQ(with(wide(510)), StatusCode::corrupt);
 }
 
 TEST(LevelModel, NetworkThatWantsMorePointsThanAreKnown_IsRefused) {

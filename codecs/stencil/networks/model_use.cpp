@@ -11,6 +11,7 @@ namespace quern::codec::stencil {
 namespace {
 
 constexpr std::uint64_t kTriedChunks = 2;
+constexpr std::uint64_t kLeastGain = 256;  // one part in so many pays the time that networks take
 
 Result<std::unique_ptr<const ArrayNetworks>> prepare(const models::LevelModel& model, kernels::IsaLevel isa) {
   auto array = std::make_unique<ArrayNetworks>();
@@ -20,7 +21,7 @@ Result<std::unique_ptr<const ArrayNetworks>> prepare(const models::LevelModel& m
 }
 
 /// Bytes that chunks of the sample take less with networks, times those there are by those tried; the most there are
-/// where the sample holds none.
+/// where the sample holds none, 0 where the gain is below 1 part in kLeastGain.
 Result<std::uint64_t> bytes_gained(const PlanRequest& request, const ChunkGrid& grid, const EncodeSpec& spec,
                                    const ArrayNetworks& networks) {
   EncodeSpec with = spec;
@@ -40,7 +41,7 @@ Result<std::uint64_t> bytes_gained(const PlanRequest& request, const ChunkGrid& 
                            return {};
                          }));
   if (tried == 0) return UINT64_MAX;
-  if (with_bytes >= without_bytes) return std::uint64_t{0};
+  if (with_bytes + without_bytes / kLeastGain >= without_bytes) return std::uint64_t{0};
   return (without_bytes - with_bytes) * (counts[0] * counts[1] * counts[2]) / tried;
 }
 

@@ -88,6 +88,7 @@ kernels::Network whole_numbers(const PointNetwork& network, const std::array<dou
 
 kernels::Network train_point_network(const ClassPoints& points, const PointNetworkOptions& options) {
   torch::manual_seed(options.seed);
+  torch::set_num_threads(1);  // products are too small for more
   const auto inputs = static_cast<std::int64_t>(points.taps) + 1;
   const auto count = static_cast<std::int64_t>(points.left.size());
   if (count < 64) throw std::runtime_error("the training files have too few points; name more or larger files");
