@@ -4,8 +4,9 @@
 usage: scripts/surrogate_fields.py OUT [FOLDER_OF_FIELDS]
 
 Names are APPLICATION-NAME_tSTEP_SHAPE.TYPE. Early steps of a name train, later ones test. Recorded fields are cut along
-their first axis into steps of at most 2^18 values; a field without a time axis is one step. The same arguments give the
-same bytes.
+their first axis into steps of at most 2^18 values; a field without a time axis is one step. Larger ones stand there once
+more as NAME-large: the steps that train as one array, those that test as another. The same arguments give the same
+bytes.
 """
 import os
 import re
@@ -67,6 +68,21 @@ def generated(out):
             write(out, f"made-short{rank}d", step, (smooth + 0.1 * rough).astype("f2"))
 
 
+LARGE = {1: (600000,), 2: (700, 900), 3: (72, 88, 104)}
+
+
+def generated_large(out):
+    rng = np.random.default_rng(SEED + 1)
+    for rank, shape in LARGE.items():
+        for slope in (2.0, 4.0):
+            write(out, f"made-large{rank}d{slope:.0f}", 0, spectral(rng, shape, slope + rank - 1).astype("f4"))
+        smooth = spectral(rng, shape, 4 + rank, cut=12)
+        rough = spectral(rng, shape, 1 + rank)
+        noise = rng.standard_normal(shape)
+        write(out, f"made-largenoisy{rank}d", 0, (smooth + 1e-3 * noise).astype("f4"))
+        write(out, f"made-largepatches{rank}d", 0, np.where(smooth > 0.5, rough, 0.0).astype("f4"))
+
+
 # Recorded fields whose first axis is time, or a stack that is read one after another.
 SERIES = {"cam_trefht_yearly", "ice_fraction", "levitus_temp_monthly", "canesm5_siconc", "gfdl_o3", "md_adk_xyz",
           "cam_ts_hourly6", "mri_t1_mni152", "mitgcm_convection_U", "sperr_wmag", "sperr_vorticity3d"}
@@ -82,13 +98,17 @@ def recorded(out, folder):
         values = np.fromfile(os.path.join(folder, file), TYPES[match[3]]).reshape(shape)
         application = name.split("_")[0]
         label = f"{application}-{name}"
-        if name == "cam_ts_hourly6":
-            parts = np.array_split(values, 4, axis=1)
-        elif name in SERIES:
-            steps = max(2, min(6, values.shape[0] // 4))
-            parts = np.array_split(values, steps, axis=0)
-        else:
-            parts = [values]
+        axis = 1 if name == "cam_ts_hourly6" else 0
+        steps = 4 if axis else max(2, min(6, values.shape[0] // 4)) if name in SERIES else 1
+        parts = np.array_split(values, steps, axis=axis)
+        if values.size > MOST:
+            early = steps - max(steps // 3, 1) if steps > 1 else 1
+            for step, whole in enumerate([parts[:early], parts[early:]]):
+                if not whole:
+                    continue
+                part = np.concatenate(whole, axis=axis)
+                if step > 0 or part.size > MOST:
+                    write(out, label + "-large", step, part)
         for step, part in enumerate(parts):
             while part.size > MOST:  # the middle half of the longest axis
                 axis = int(np.argmax(part.shape))
@@ -102,6 +122,7 @@ def main():
         sys.exit(__doc__)
     os.makedirs(sys.argv[1], exist_ok=True)
     generated(sys.argv[1])
+    generated_large(sys.argv[1])
     if len(sys.argv) == 3:
         recorded(sys.argv[1], sys.argv[2])
 

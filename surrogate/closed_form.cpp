@@ -73,6 +73,11 @@ struct Cells {
     counts[kCodes + kAbove - 1] += count * shares[kCodes];
   }
 
+  void add(const Cells& other) {
+    for (std::size_t i = 0; i < kCells; ++i) counts[i] += other.counts[i];
+    total += other.total;
+  }
+
   /// Bits of all values together.
   double bits() const {
     if (!(total > 0)) return 0;
@@ -99,9 +104,7 @@ double squared_error_of(const JointCounts& joint, int bound_bin, double& total, 
   double small = 0;
   double small_sum = 0;
   total = 0;
-  std::array<double, kBins> by_bin{};
-  for (int octave = 0; octave < JointCounts::kOctaves; ++octave)
-    for (int bin = 0; bin < kBins; ++bin) by_bin[static_cast<std::size_t>(bin)] += joint.at(octave, bin);
+  const Counts& by_bin = joint.up_to.back();
   const double unit = bin_edge(bound_bin);
   for (int bin = 0; bin < kBins; ++bin) {
     const double count = by_bin[static_cast<std::size_t>(bin)];
@@ -123,30 +126,30 @@ double squared_error_of(const JointCounts& joint, int bound_bin, double& total, 
 
 Quantized quantize(const JointCounts& joint, int half_octaves) {
   Quantized out;
-  if (joint.counts.empty()) return out;
+  if (joint.up_to.empty()) return out;
   const int bound_bin = kUnitBin + half_octaves;
   double total = 0;
   const double alone = squared_error_of(joint, bound_bin, total, out.zero_error);
   if (total == 0) return out;
   const std::size_t noise = noise_index(sqrt_of(joint.noise_gain * alone));
   Cells all;
-  Cells quiet;
   double conditional = 0;
-  const int quiet_octaves = (bound_bin - 2) / 2;
-  for (int octave = 0; octave < JointCounts::kOctaves; ++octave) {
+  const int quiet_octaves = std::clamp((bound_bin - 2) / 2, 0, JointCounts::kOctaves - 1);
+  const auto add = [&](Cells& cells, int bin, std::uint32_t count) {
+    if (count != 0) cells.add(bin == 0 ? -kBelow : bin - bound_bin, count, noise);
+  };
+  for (int octave = quiet_octaves + 1; octave < JointCounts::kOctaves; ++octave) {
+    const JointCounts::BinRange& bins = joint.bins[static_cast<std::size_t>(octave)];
+    if (bins.begin >= bins.end) continue;
     Cells own;
-    Cells& cells = octave <= quiet_octaves ? quiet : own;
-    for (int bin = 0; bin < kBins; ++bin) {
-      const std::uint32_t count = joint.at(octave, bin);
-      if (count != 0) cells.add(bin == 0 ? -kBelow : bin - bound_bin, count, noise);
-    }
-    if (octave > quiet_octaves && own.total > 0) conditional += own.bits();
-    if (octave > quiet_octaves)
-      for (std::size_t i = 0; i < kCells; ++i) all.counts[i] += own.counts[i];
-    all.total += own.total;
+    for (int bin = bins.begin; bin < bins.end; ++bin) add(own, bin, joint.at(octave, bin));
+    conditional += own.bits();
+    all.add(own);
   }
-  for (std::size_t i = 0; i < kCells; ++i) all.counts[i] += quiet.counts[i];
-  all.total += quiet.total;
+  Cells quiet;
+  const Counts& of_quiet = joint.up_to[static_cast<std::size_t>(quiet_octaves)];
+  for (int bin = 0; bin < kBins; ++bin) add(quiet, bin, of_quiet[static_cast<std::size_t>(bin)]);
+  all.add(quiet);
   out.conditional = (conditional + quiet.bits()) / total;
   out.entropy = all.bits() / total;
   out.zero_share = all.counts[0] / total;

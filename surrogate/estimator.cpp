@@ -222,19 +222,11 @@ Status check_codecs(const std::vector<CodecModel>& codecs, const Registry& regis
     if (codec.foreign) continue;
     const ArrayCodec* here = registry.by_name(codec.codec);
     if (here == nullptr || here->info().version != codec.version)
-      return Status(StatusCode::unsupported_version, "the model is for version {0} of a codec that this quern has not",
+      return Status(StatusCode::unsupported,
+                    "the model is for version {0} of a codec that this quern has not: train one on runs of this quern",
                     codec.version);
   }
   return {};
-}
-
-/// Networks speak of codecs as they were when their runs were made.
-Status check_versions(const Model& model, const Registry& registry) {
-  if (model.inputs_version != kInputsVersion || model.inputs != input_count())
-    return Status(StatusCode::unsupported_version, "the model takes inputs of version {0}; this quern makes {1}",
-                  model.inputs_version, kInputsVersion);
-  QUERN_RETURN_IF_ERROR(check_codecs(model.codecs, registry));
-  return model.deep ? check_codecs(model.deep->codecs, registry) : Status();
 }
 
 class Estimator final : public QualityEstimator {
@@ -245,7 +237,7 @@ class Estimator final : public QualityEstimator {
                                   const Execution& execution) const override {
     try {
       if (options.model.empty()) {
-        static const Result<Model> shipped = read_model(builtin_model());
+        const Result<Model>& shipped = shipped_model();
         return shipped.ok() ? run_checked(*shipped, array, options, execution) : shipped.status();
       }
       QUERN_ASSIGN_OR_RETURN(const Model model, read_model(options.model));
@@ -269,7 +261,8 @@ class Estimator final : public QualityEstimator {
                              const Execution& execution) const {
     std::optional<ValueRange> range = options.range;
     if (!range) range = value_range(array, options.fill_bits, execution);
-    QUERN_ASSIGN_OR_RETURN(const Features features, extract_features(array, range, options.fill_bits, execution));
+    QUERN_ASSIGN_OR_RETURN(const Features features,
+                           extract_features(array, range, options.fill_bits, registry_, execution));
     const bool deep = model.deep && (options.features == EstimateFeatures::deep ||
                                      (options.features == EstimateFeatures::usual && model.deep->usual));
     std::vector<double> of_patches;
@@ -309,6 +302,18 @@ class Estimator final : public QualityEstimator {
 };
 
 }  // namespace
+
+Status check_versions(const Model& model, const Registry& registry) {
+  if (model.inputs_version > kInputsVersion)
+    return Status(StatusCode::unsupported_version, "the model takes inputs of version {0}; this quern makes {1}",
+                  model.inputs_version, kInputsVersion);
+  if (model.inputs_version < kInputsVersion || model.inputs != input_count())
+    return Status(StatusCode::unsupported,
+                  "the model takes inputs of version {0}, and this quern makes {1}: train one on runs of this quern",
+                  model.inputs_version, kInputsVersion);
+  QUERN_RETURN_IF_ERROR(check_codecs(model.codecs, registry));
+  return model.deep ? check_codecs(model.deep->codecs, registry) : Status();
+}
 
 bool is_estimated(const ArrayCodec& codec) { return std::string_view(codec.info().name) != "autoencoder"; }
 

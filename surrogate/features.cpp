@@ -10,6 +10,7 @@
 #include "libcompress/core/scattered_sample.h"
 #include "libcompress/core/task_runner.h"
 #include "libcompress/pipeline/elements.h"
+#include "surrogate/closed_form.h"
 #include "surrogate/fit.h"
 #include "surrogate/sample_blocks.h"
 
@@ -17,7 +18,6 @@ namespace quern::surrogate {
 namespace {
 
 constexpr std::uint64_t kTasks = 16;
-constexpr std::uint64_t kGroup = 32;
 
 double magnitude_of(double x) { return x < 0 ? -x : x; }
 
@@ -27,47 +27,6 @@ struct Tally {
   Moments causal, between;
   std::array<std::uint64_t, 4> pairs{};
 };
-
-/// Adds the residuals of a block in the box where they are known.
-void count_residuals(const SampleBlock& block, const std::vector<double>& residual, const Inner& inner,
-                     JointCounts& joint) {
-  joint.counts.resize(static_cast<std::size_t>(JointCounts::kOctaves) * kBins);
-  if (inner.empty()) return;
-  const Triple& n = block.extents;
-  const std::size_t row = n[2];
-  const std::size_t plane = n[1] * n[2];
-  for (std::uint64_t z = inner.begin[0]; z < inner.end[0]; ++z)
-    for (std::uint64_t y = inner.begin[1]; y < inner.end[1]; ++y) {
-      const bool has_row = y > inner.begin[1];
-      const bool has_plane = z > inner.begin[0];
-      const double share = 1.0 / (1 + (has_row ? 1 : 0) + (has_plane ? 1 : 0));
-      const std::size_t at = (z * n[1] + y) * n[2];
-      for (std::uint64_t x = inner.begin[2] + 1; x < inner.end[2]; ++x) {
-        const std::size_t i = at + x;
-        if (block.valid[i] == 0) continue;
-        double around = magnitude_of(residual[i - 1]);
-        if (has_row) around += magnitude_of(residual[i - row]);
-        if (has_plane) around += magnitude_of(residual[i - plane]);
-        const int octave = bin_of(around * share) / 2;
-        ++joint.counts[static_cast<std::size_t>(octave * kBins + bin_of(magnitude_of(residual[i])))];
-      }
-    }
-}
-
-void count_groups(const SampleBlock& block, const std::vector<double>& residual, const Inner& inner, Counts& counts) {
-  if (inner.empty()) return;
-  const Triple& n = block.extents;
-  for (std::uint64_t z = inner.begin[0]; z < inner.end[0]; ++z)
-    for (std::uint64_t y = inner.begin[1]; y < inner.end[1]; ++y) {
-      const std::size_t at = (z * n[1] + y) * n[2];
-      for (std::uint64_t x = inner.begin[2]; x < inner.end[2]; x += kGroup) {
-        double most = 0;
-        for (std::uint64_t i = x; i < std::min(x + kGroup, inner.end[2]); ++i)
-          if (block.valid[at + i] != 0) most = std::max(most, magnitude_of(residual[at + i]));
-        ++counts[static_cast<std::size_t>(bin_of(most))];
-      }
-    }
-}
 
 /// Deviations of windows as structural similarity takes them, at every fourth place of each axis.
 void count_deviations(const SampleBlock& block, Counts& counts) {
@@ -122,13 +81,15 @@ template <class Element>
 std::optional<double> coarse_residual(const std::uint8_t* data, const SamplePlan& plan, const Triple& place,
                                       std::uint64_t volume, std::uint64_t stride,
                                       std::span<const std::uint64_t> fill_bits) {
-  const auto value_at = [&](const Triple& p) -> std::optional<double> {
-    const std::uint64_t at = ((volume * plan.extents[0] + p[0]) * plan.extents[1] + p[1]) * plan.extents[2] + p[2];
+  const auto value_at = [&](std::uint64_t at) -> std::optional<double> {
     const auto bits = load_bits<Element>(data, at);
     if (!is_valid<Element>(bits, fill_bits)) return std::nullopt;
     return Element::value(bits);
   };
-  const std::optional<double> here = value_at(place);
+  const Triple& n = plan.extents;
+  const Triple strides{n[1] * n[2], n[2], 1};
+  const std::uint64_t middle = ((volume * n[0] + place[0]) * n[1] + place[1]) * n[2] + place[2];
+  const std::optional<double> here = value_at(middle);
   if (!here) return std::nullopt;
   double sum = 0;
   unsigned axes = 0;
@@ -141,9 +102,8 @@ std::optional<double> coarse_residual(const std::uint8_t* data, const SamplePlan
       if (distance != stride && !cubic) continue;
       const double weight = !cubic ? 0.5 : distance == stride ? 9.0 / 16 : -1.0 / 16;
       for (const bool after : {false, true}) {
-        Triple p = place;
-        p[a] = after ? p[a] + distance : p[a] - distance;
-        const std::optional<double> value = value_at(p);
+        const std::uint64_t away = distance * strides[a];
+        const std::optional<double> value = value_at(after ? middle + away : middle - away);
         valid = valid && value.has_value();
         predicted += weight * value.value_or(0);
       }
@@ -170,12 +130,12 @@ class Extraction {
   Status run(TaskRunner& runner, Features& out) {
     std::vector<Tally> tallies(tasks_);
     QUERN_RETURN_IF_ERROR(run_tasks(runner, tasks_, [&](std::size_t task) {
-      each_block(task, [&](const SampleBlock& block) { gather_moments(block, tallies[task]); });
+      each_block(task, [&](const SampleBlock& block, Room& room) { gather_moments(block, room, tallies[task]); });
       return Status();
     }));
     fit(tallies);
     QUERN_RETURN_IF_ERROR(run_tasks(runner, tasks_, [&](std::size_t task) {
-      each_block(task, [&](const SampleBlock& block) { count(block, tallies[task]); });
+      each_block(task, [&](const SampleBlock& block, Room& room) { count(block, room, tallies[task]); });
       count_coarse(task, tallies[task]);
       return count_bytes(task, tallies[task]);
     }));
@@ -184,17 +144,24 @@ class Extraction {
   }
 
  private:
+  /// What a task works in.
+  struct Room {
+    std::vector<double> residual;
+    std::vector<float> magnitude;
+  };
+
   template <class Use>
   void each_block(std::size_t task, const Use& use) const {
     SampleBlock block;
+    Room room;
     for (std::uint64_t i = task; i < plan_.blocks; i += tasks_) {
       load_block(array_, plan_, i, fill_bits_, scale_, block);
-      use(block);
+      use(block, room);
     }
   }
 
-  void gather_moments(const SampleBlock& block, Tally& tally) const {
-    std::vector<double> activity;
+  void gather_moments(const SampleBlock& block, Room& room, Tally& tally) const {
+    std::vector<double>& activity = room.residual;
     const Inner known = inner_box(taps_[kLorenzo], block.extents);
     residuals(block, taps_[kLorenzo], known, activity);
     add_moments(block, causal_neighbours(plan_.rank, block.extents), activity, known, tally.causal);
@@ -215,19 +182,19 @@ class Extraction {
     taps_[kFitBetween] = fitted(neighbours_between(plan_.rank, plan_.block), between, 0x1p-10);
   }
 
-  void count(const SampleBlock& block, Tally& tally) const {
+  void count(const SampleBlock& block, Room& room, Tally& tally) const {
     tally.counts.sampled += block.elems();
     tally.counts.specials += block.specials;
     tally.counts.repeats += block.repeats;
     tally.counts.zeros += block.zeros;
-    std::vector<double> residual;
     for (std::size_t p = 0; p < kPredictors; ++p) {
       if (p >= kCubic8 || (taps_[p].empty() && p != kValue)) continue;
       const Inner inner = inner_box(taps_[p], block.extents);
-      residuals(block, taps_[p], inner, residual);
-      count_residuals(block, residual, inner, tally.counts.residuals[p]);
+      residuals(block, taps_[p], inner, room.residual);
+      take_magnitudes(room.residual, block.extents, inner, room.magnitude);
+      count_residuals(block, room.magnitude, inner, tally.counts.residuals[p]);
       for (std::size_t g = 0; g < kGroupPredictors.size(); ++g)
-        if (kGroupPredictors[g] == p) count_groups(block, residual, inner, tally.counts.groups[g]);
+        if (kGroupPredictors[g] == p) count_groups(block, room.magnitude, inner, tally.counts.groups[g]);
     }
     count_deviations(block, tally.counts.deviations);
     add_variogram(block, tally);
@@ -266,8 +233,8 @@ class Extraction {
           const std::uint64_t volume = scattered_box_place(plan_.volumes, 3, i);
           const auto found = coarse_residual<Element>(data, plan_, place, volume, stride, fill_bits_);
           if (!found) continue;
-          joint.counts.resize(static_cast<std::size_t>(JointCounts::kOctaves) * kBins);
-          ++joint.counts[static_cast<std::size_t>(bin_of(magnitude_of(*found * factor)))];
+          joint.make_room();
+          ++joint.at(0, bin_of(magnitude_of(*found * factor)));
         }
       }
     });
@@ -282,12 +249,7 @@ class Extraction {
       out.specials += in.specials;
       out.repeats += in.repeats;
       out.zeros += in.zeros;
-      for (std::size_t p = 0; p < kPredictors; ++p) {
-        auto& to = out.residuals[p].counts;
-        const auto& from = in.residuals[p].counts;
-        to.resize(std::max(to.size(), from.size()));
-        for (std::size_t i = 0; i < from.size(); ++i) to[i] += from[i];
-      }
+      for (std::size_t p = 0; p < kPredictors; ++p) out.residuals[p].add(in.residuals[p]);
       for (std::size_t g = 0; g < out.groups.size(); ++g)
         for (std::size_t i = 0; i < kBins; ++i) out.groups[g][i] += in.groups[g][i];
       for (std::size_t i = 0; i < kBins; ++i) out.deviations[i] += in.deviations[i];
@@ -299,8 +261,10 @@ class Extraction {
     }
     for (std::size_t k = 0; k < 4; ++k)
       if (pairs[k] != 0) out.variogram[k] /= static_cast<double>(pairs[k]);
-    for (std::size_t p = 0; p < kPredictors; ++p)
+    for (std::size_t p = 0; p < kPredictors; ++p) {
       out.residuals[p].noise_gain = p >= kCubic8 ? 0.64 / plan_.rank : noise_gain(taps_[p]);
+      out.residuals[p].add_up();
+    }
     out.rank = plan_.rank;
   }
 
@@ -315,7 +279,8 @@ class Extraction {
 }  // namespace
 
 Result<Features> extract_features(const ArrayView& array, const std::optional<ValueRange>& range,
-                                  std::span<const std::uint64_t> fill_bits, const Execution& execution) {
+                                  std::span<const std::uint64_t> fill_bits, const Registry& registry,
+                                  const Execution& execution) {
   Features out;
   out.dtype = array.dtype;
   out.shape = array.shape;
@@ -326,7 +291,10 @@ Result<Features> extract_features(const ArrayView& array, const std::optional<Va
   if (array.elems() == 0) return out;
   try {
     RunnerHandle runner(execution);
-    QUERN_RETURN_IF_ERROR(Extraction(array, range.value_or(ValueRange{}), fill_bits).run(runner.get(), out));
+    const ValueRange known = range.value_or(ValueRange{});
+    QUERN_RETURN_IF_ERROR(Extraction(array, known, fill_bits).run(runner.get(), out));
+    out.byte_bits = byte_entropy(out);
+    QUERN_ASSIGN_OR_RETURN(out.lorenzo, lorenzo_curve(array, known, fill_bits, registry, runner.get()));
   } catch (const std::bad_alloc&) {
     return Status(StatusCode::out_of_memory, "out of memory");
   }

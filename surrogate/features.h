@@ -10,23 +10,14 @@
 #include <quern/compress.h>
 #include <quern/execution.h>
 
-#include "surrogate/numbers.h"
+#include "surrogate/codec_curve.h"
 #include "surrogate/predictors.h"
+#include "surrogate/residual_counts.h"
 
 namespace quern::surrogate {
 
-/// Residuals of one predictor: how many have a magnitude in bin `r` where the residuals around have one in octave `a`.
-struct JointCounts {
-  static constexpr int kOctaves = kBins / 2;
-  std::vector<std::uint32_t> counts;  ///< kOctaves x kBins; empty: the predictor does not fit the array
-  double noise_gain = 0;
-
-  std::uint32_t at(int octave, int bin) const { return counts[static_cast<std::size_t>(octave * kBins + bin)]; }
-};
-
 /// The largest magnitudes in runs of 32 residuals along the row, of three predictors.
 inline constexpr std::array<Predictor, 3> kGroupPredictors{kRow, kLorenzo, kLorenzoPlane};
-using Counts = std::array<std::uint32_t, kBins>;
 
 struct Features {
   DType dtype = DType::f32;
@@ -40,6 +31,8 @@ struct Features {
   std::array<Counts, kGroupPredictors.size()> groups{};
   Counts deviations{};                ///< standard deviations of windows of 7 elements along each axis
   std::array<double, 4> variogram{};  ///< mean squared differences along the row at lags 1, 2, 4, 8
+  std::vector<CurvePoint> lorenzo;    ///< of the codec `lorenzo`; empty where it was not run
+  double byte_bits = 0;               ///< byte_entropy() of `bytes`
   std::vector<std::uint32_t> bytes;   ///< 8 x 256: values of each byte of the elements' bits, lowest byte first
 
   /// No valid values, or all of them equal.
@@ -47,8 +40,10 @@ struct Features {
 };
 
 /// Reads about 2^18 values of an array, all where it has no more. `range` is of its valid values: finite and no fill
-/// value. The result does not depend on the number of threads. Memory: about 3 MB a thread.
+/// value. The result does not depend on the number of threads. Memory: about 6 MB a thread. The codec `lorenzo` is that of
+/// `registry`.
 Result<Features> extract_features(const ArrayView& array, const std::optional<ValueRange>& range,
-                                  std::span<const std::uint64_t> fill_bits, const Execution& execution);
+                                  std::span<const std::uint64_t> fill_bits, const Registry& registry,
+                                  const Execution& execution);
 
 }  // namespace quern::surrogate

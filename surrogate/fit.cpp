@@ -15,7 +15,8 @@ void Moments::add(const Moments& other) {
 
 void add_moments(const SampleBlock& block, const Taps& taps, const std::vector<double>& activity, const Inner& known,
                  Moments& moments) {
-  constexpr double kFloor = 0x1p-13;  // in units of the range
+  constexpr double kFloor = 0x1p-13;    // in units of the range
+  constexpr std::uint64_t kEvery = 11;  // element of a row: neighbours say much the same
   const std::size_t n = taps.size();
   moments.products.resize((n + 1) * (n + 1));
   Inner inner = inner_box(taps, block.extents);
@@ -33,7 +34,8 @@ void add_moments(const SampleBlock& block, const Taps& taps, const std::vector<d
   std::vector<double> row(n + 1);
   for (std::uint64_t z = inner.begin[0]; z < inner.end[0]; ++z)
     for (std::uint64_t y = inner.begin[1]; y < inner.end[1]; ++y)
-      for (std::uint64_t x = std::max<std::uint64_t>(inner.begin[2], known.begin[2] + 1); x < inner.end[2]; x += 3) {
+      for (std::uint64_t x = std::max<std::uint64_t>(inner.begin[2], known.begin[2] + 1); x < inner.end[2];
+           x += kEvery) {
         const std::size_t at = (z * e[1] + y) * e[2] + x;
         if (block.valid[at] == 0) continue;
         const double around = std::max(activity[at - 1] < 0 ? -activity[at - 1] : activity[at - 1], kFloor);

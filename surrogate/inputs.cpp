@@ -47,6 +47,9 @@ double counted_elems(const Features& f) {
   return static_cast<double>(std::clamp<std::uint64_t>(f.shape.elems(), 1, UINT64_C(1) << 18));
 }
 
+/// How much of the array was read: the rest may be otherwise.
+double counted_share(const Features& f) { return f.sampled == 0 ? 1 : share(f.sampled, f.shape.elems()); }
+
 void add_array(const Features& f, double log_bound, std::vector<double>& out) {
   const double elems = counted_elems(f);
   const double bits = 8.0 * static_cast<double>(dtype_bytes(f.dtype));
@@ -61,6 +64,7 @@ void add_array(const Features& f, double log_bound, std::vector<double>& out) {
   out.push_back(is_float(f.dtype) ? 0 : std::clamp(log2_of(range) + log_bound, -4.0, 16.0));
   out.push_back(std::clamp(log2_of(range) + log_bound - log2_of(spacing(f)), -4.0, 10.0));
   out.push_back(std::clamp(log2_of(std::max(f.magnitude, 1e-300)) - log2_of(range), 0.0, 20.0));
+  out.push_back(std::clamp(log2_of(counted_share(f)), -3.0, 0.0));
   out.push_back(share(f.specials, f.sampled));
   out.push_back(share(f.repeats, f.sampled));
   out.push_back(share(f.zeros, f.sampled));
@@ -108,8 +112,10 @@ Listed list_at(const Features& f, int grid) {
   std::array<double, kGroupPredictors.size()> groups{};
   for (std::size_t g = 0; g < groups.size(); ++g)
     groups[g] = group_bits(f.groups[g], 1 + f.residuals[kGroupPredictors[g]].noise_gain, half);
-  const double lorenzo = std::min(*std::min_element(groups.begin(), groups.end()) * valid + fixed + 0.03, all_bits);
-  const double planes = byte_entropy(f);
+  const double lorenzo =
+      f.lorenzo.empty() ? std::min(*std::min_element(groups.begin(), groups.end()) * valid + fixed + 0.03, all_bits)
+                        : exp2_of(log_bits_at(f.lorenzo, log_bound));
+  const double planes = f.byte_bits;
   const double lossless = std::min(planes + fixed, all_bits);
   const double error = std::clamp(levels < fitted_levels ? plain.squared_error : fitted.squared_error, 1e-30, uniform);
   Listed v;

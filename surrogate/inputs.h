@@ -9,7 +9,7 @@
 namespace quern::surrogate {
 
 /// Changes when the list of inputs does: a model that was made for another list is refused.
-inline constexpr unsigned kInputsVersion = 1;
+inline constexpr unsigned kInputsVersion = 2;
 /// Bounds are read on a grid of half octaves of the range: 2^(-g / 2), g from 0 to kGrid - 1.
 inline constexpr int kGrid = 53;
 

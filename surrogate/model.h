@@ -101,5 +101,7 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes);
 
 /// The model that ships with the library.
 std::span<const std::uint8_t> builtin_model();
+/// The same, read once. What is part of the library is not held against its SHA-256.
+const Result<Model>& shipped_model();
 
 }  // namespace quern::surrogate

@@ -229,7 +229,9 @@ Vector<std::uint8_t> write_model(const Model& model) {
   return bytes;
 }
 
-Result<Model> read_model(std::span<const std::uint8_t> bytes) {
+namespace {
+
+Result<Model> read_model(std::span<const std::uint8_t> bytes, bool check_seal) {
   if (bytes.size() < kMagic.size() || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin()))
     return Status(StatusCode::bad_magic, "this is no model of quern");
   if (bytes.size() > kMostModelBytes)
@@ -242,8 +244,11 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   if (version > kModelVersion)
     return Status(StatusCode::unsupported_version, "the model is of version {0}; this quern reads up to {1}", version,
                   kModelVersion);
-  const models::Digest seal = models::sha256(bytes.first(bytes.size() - kSeal));
-  if (!std::equal(seal.begin(), seal.end(), bytes.end() - kSeal))
+  const auto is_sealed = [&] {
+    const models::Digest seal = models::sha256(bytes.first(bytes.size() - kSeal));
+    return std::equal(seal.begin(), seal.end(), bytes.end() - kSeal);
+  };
+  if (check_seal && !is_sealed())
     return Status(StatusCode::checksum_mismatch, "the model is cut or changed: its SHA-256 does not match");
   QUERN_ASSIGN_OR_RETURN(const std::uint16_t kind, in.u16());
   if (kind != kQuality) return Status(StatusCode::unsupported, "the model is of kind {0}, not for quality", kind);
@@ -271,6 +276,15 @@ Result<Model> read_model(std::span<const std::uint8_t> bytes) {
   }
   QUERN_RETURN_IF_ERROR(in.expect_end());
   return model;
+}
+
+}  // namespace
+
+Result<Model> read_model(std::span<const std::uint8_t> bytes) { return read_model(bytes, true); }
+
+const Result<Model>& shipped_model() {
+  static const Result<Model> shipped = read_model(builtin_model(), false);
+  return shipped;
 }
 
 }  // namespace quern::surrogate

@@ -60,6 +60,17 @@ bool fits(const Offset& offset, const Triple& block) {
   return true;
 }
 
+/// Weighted rows, in their order.
+template <std::size_t N>
+void subtract(double* row, std::size_t width, const std::array<const double*, N>& from,
+              const std::array<double, N>& weights) {
+  for (std::size_t x = 0; x < width; ++x) {
+    double rest = row[x];
+    for (std::size_t i = 0; i < N; ++i) rest -= weights[i] * from[i][x];
+    row[x] = rest;
+  }
+}
+
 }  // namespace
 
 std::array<Taps, kPredictors> fixed_taps(unsigned rank, const Triple& block) {
@@ -140,15 +151,18 @@ void residuals(const SampleBlock& block, const Taps& taps, const Inner& inner, s
       const std::size_t at = (z * n[1] + y) * n[2] + inner.begin[2];
       double* row = out.data() + at;
       std::copy_n(block.values.data() + at, width, row);
-      for (const Tap& tap : taps) {
+      const auto from = [&](const Tap& tap) {
         const auto shift =
             (static_cast<std::int64_t>(tap.offset[0]) * static_cast<std::int64_t>(n[1]) + tap.offset[1]) *
                 static_cast<std::int64_t>(n[2]) +
             tap.offset[2];
-        const double* from = block.values.data() + (static_cast<std::int64_t>(at) + shift);
-        const double weight = tap.weight;
-        for (std::size_t x = 0; x < width; ++x) row[x] -= weight * from[x];
-      }
+        return block.values.data() + (static_cast<std::int64_t>(at) + shift);
+      };
+      std::size_t t = 0;
+      for (; t + 4 <= taps.size(); t += 4)
+        subtract<4>(row, width, {from(taps[t]), from(taps[t + 1]), from(taps[t + 2]), from(taps[t + 3])},
+                    {taps[t].weight, taps[t + 1].weight, taps[t + 2].weight, taps[t + 3].weight});
+      for (; t < taps.size(); ++t) subtract<1>(row, width, {from(taps[t])}, {taps[t].weight});
     }
 }
 

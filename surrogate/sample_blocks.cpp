@@ -24,11 +24,9 @@ std::vector<std::uint64_t> long_axes(const Shape& shape) {
   return axes;
 }
 
-constexpr Triple kBlocks[] = {{1, 1, 4096}, {1, 64, 128}, {16, 24, 32}};
-
 }  // namespace
 
-SamplePlan::SamplePlan(const Shape& shape) {
+SamplePlan::SamplePlan(const Shape& shape, const BlockSizes& sizes) {
   const std::uint64_t elems = shape.elems();
   const std::vector<std::uint64_t> axes = long_axes(shape);
   rank = static_cast<unsigned>(std::clamp<std::size_t>(axes.size(), 1, 3));
@@ -46,9 +44,9 @@ SamplePlan::SamplePlan(const Shape& shape) {
     return;
   }
   const bool whole = elems <= kWhole;
-  for (std::size_t a = 0; a < 3; ++a) block[a] = whole ? extents[a] : std::min(extents[a], kBlocks[rank - 1][a]);
+  for (std::size_t a = 0; a < 3; ++a) block[a] = whole ? extents[a] : std::min(extents[a], sizes.of_rank[rank - 1][a]);
   const std::uint64_t one = block[0] * block[1] * block[2];
-  blocks = whole ? volumes : std::max<std::uint64_t>(kWhole / one, 1);
+  blocks = whole ? volumes : (sizes.sampled + one - 1) / one;
 }
 
 std::uint64_t SamplePlan::begin(std::uint64_t i) const {

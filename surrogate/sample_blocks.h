@@ -13,12 +13,19 @@ namespace quern::surrogate {
 
 using Triple = std::array<std::uint64_t, 3>;
 
-/// An array as volumes of up to three axes, slowest first, and the boxes of them that are sampled. An array of at most
-/// kWhole values is sampled whole, one of more by blocks that hold about as many: what models were trained on.
-struct SamplePlan {
-  static constexpr std::uint64_t kWhole = UINT64_C(1) << 18;
+/// What blocks there are of an array of more than kWhole values: their extents in volumes of one, two and three axes, and
+/// how many values they hold together at least.
+struct BlockSizes {
+  std::array<Triple, 3> of_rank;
+  std::uint64_t sampled;
+};
+inline constexpr std::uint64_t kWhole = UINT64_C(1) << 18;
+inline constexpr BlockSizes kFeatureBlocks{{{{1, 1, 4096}, {1, 64, 128}, {16, 24, 32}}}, UINT64_C(3) << 15};
 
-  explicit SamplePlan(const Shape& shape);
+/// An array as volumes of up to three axes, slowest first, and the boxes of them that are sampled. An array of at most
+/// kWhole values is sampled whole.
+struct SamplePlan {
+  explicit SamplePlan(const Shape& shape, const BlockSizes& sizes = kFeatureBlocks);
 
   unsigned rank = 1;  ///< axes of a volume that are longer than 1: 1 to 3
   std::uint64_t volumes = 1;

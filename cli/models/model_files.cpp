@@ -11,6 +11,7 @@
 #include "cli/args/exit_codes.h"
 #include "cli/files/byte_streams.h"
 #include "cli/messages/messages.h"
+#include "cli/models/model_errors.h"
 #include "models/model_file.h"
 #include "models/sha256.h"
 
@@ -31,7 +32,7 @@ std::unique_ptr<CodecsInUse>& in_use() {
 
 models::KnownModel read_model(const std::string& path) {
   const Mapping file = Mapping::of_file(path);
-  return check(models::read_known_model(file.bytes()), Phase::decode, path);
+  return check_model(models::read_known_model(file.bytes()), path);
 }
 
 Result<Vector<std::uint8_t>> bytes_of_model(const std::string& path, const ModelId& id) {

@@ -13,12 +13,15 @@
 #include "cli/messages/clock.h"
 #include "cli/messages/estimate_text.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_errors.h"
 #ifdef QUERN_HAVE_REPORT
 #include "cli/report/estimate_report.h"
 #endif
 #include "cli/verbs/calibration.h"
 #include "cli/verbs/suspicions.h"
 #include "cli/verbs/verbs.h"
+#include "surrogate/estimator.h"
+#include "surrogate/model.h"
 
 namespace quern::cli {
 namespace {
@@ -49,6 +52,7 @@ std::vector<std::uint8_t> model_bytes(const std::string& path) {
   const Mapping file = Mapping::of_file(path);
   const auto bytes = file.bytes();
   if (bytes.empty()) fail(Exit::stream, path + ": is empty, and no model");
+  check_model(surrogate::check_versions(check_model(surrogate::read_model(bytes), path), builtin_codecs()), path);
   return {bytes.begin(), bytes.end()};
 }
 

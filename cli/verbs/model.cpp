@@ -4,6 +4,7 @@
 #include "cli/files/byte_streams.h"
 #include "cli/files/safe_file.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_errors.h"
 #include "cli/models/model_files.h"
 #include "cli/models/stream_models.h"
 #include "cli/streams/stream_file.h"
@@ -192,7 +193,7 @@ Exit run_model(const ModelArgs& args) {
   const std::string name = args.file.empty() ? kShipped : args.file;
   if (args.work == ModelWork::strip) return strip(args, bytes);
   if (models::model_kind(bytes) == models::kLevelModelKind) {
-    const models::LevelModel model = check(models::read_level_model(bytes), Phase::decode, name);
+    const models::LevelModel model = check_model(models::read_level_model(bytes), name);
     if (args.work == ModelWork::verify) {
       say_intact(name, bytes, args.json, fmt::format("networks for {} axes", model.axes));
     } else {
@@ -201,7 +202,7 @@ Exit run_model(const ModelArgs& args) {
     return Exit::ok;
   }
   if (models::model_kind(bytes) == models::kBlockModelKind) {
-    const models::BlockModel model = check(models::read_block_model(bytes), Phase::decode, name);
+    const models::BlockModel model = check_model(models::read_block_model(bytes), name);
     if (args.work == ModelWork::verify) {
       say_intact(name, bytes, args.json, fmt::format("{} predictors", model.predictors.size()));
     } else {
@@ -209,7 +210,7 @@ Exit run_model(const ModelArgs& args) {
     }
     return Exit::ok;
   }
-  const surrogate::Model model = check(surrogate::read_model(bytes), Phase::decode, name);
+  const surrogate::Model model = check_model(surrogate::read_model(bytes), name);
   if (args.work == ModelWork::verify) {
     say_intact(name, bytes, args.json, fmt::format("{} codecs", model.codecs.size()));
   } else {

@@ -91,6 +91,8 @@ std::set<std::string> runs_in(const std::string& path) {
     fail(Exit::usage, path + ": has other columns than this version of quern writes; name a new file");
   while (std::getline(file, line)) {
     const auto run = surrogate::parse_run(line);
+    if (run && run->inputs.size() != surrogate::input_count())
+      fail(Exit::usage, path + ": holds runs of another version of quern; name a new file");
     if (run) out.insert(key_of(run->sha256, run->codec, run->bound_rel));
   }
   return out;
@@ -237,7 +239,8 @@ void sweep_file(Sweep& sweep, const std::string& path) {
   if (!valid.range) valid.range = value_range(array, input.fill_bits, Execution{});
   if (valid.range) run.range = valid.range->max - valid.range->min;
   const surrogate::Features features =
-      check(surrogate::extract_features(array, valid.range, input.fill_bits, one_thread(args)), Phase::encode, path);
+      check(surrogate::extract_features(array, valid.range, input.fill_bits, builtin_codecs(), one_thread(args)),
+            Phase::encode, path);
   const Subject subject{input, array, features, decoded};
   for (const ArrayCodec* codec : builtin_codecs().all()) {
     if (!surrogate::is_estimated(*codec)) continue;

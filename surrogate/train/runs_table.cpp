@@ -121,7 +121,8 @@ bool read_runs(const std::string& path, RunsTable& table, std::string& problem) 
     }
   }
   if (table.rows.empty()) {
-    problem = path + ": has no run that was finished";
+    problem = path + (table.unread > 0 ? ": has no run of this version; make them again with quern bench --sweep"
+                                       : ": has no run that was finished");
     return false;
   }
   if (const std::string peer = mixed_steps(table.rows); !peer.empty()) {

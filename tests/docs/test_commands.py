@@ -39,7 +39,8 @@ def without_comment(line):
 
 
 def commands(block):
-    return [text for text in map(without_comment, block.text.splitlines()) if text and not text.startswith("#")]
+    whole = block.text.replace("\\\n", "")  # lines that go on
+    return [text for text in map(without_comment, whole.splitlines()) if text and not text.startswith("#")]
 
 
 def facilities():

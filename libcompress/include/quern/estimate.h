@@ -62,7 +62,7 @@ struct EstimateReport {
   std::uint64_t sampled = 0;  ///< values read besides the pass for the range
 };
 
-/// Reads about 2^18 values, all of an array that has no more, and all once for the range. Estimates, but
+/// Reads some 2^17 values, all of an array of at most 2^18, and all once for the range. Estimates, but
 /// times, do not depend on threads or machine. Fails for unknown codecs, bounds that are not positive, and models that
 /// are damaged, of another kind or newer than this library.
 class QualityEstimator {

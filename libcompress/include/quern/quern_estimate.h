@@ -78,7 +78,7 @@ typedef struct quern_prediction {
  *  quern_codec_count() always suffice; QUERN_ERROR_DESTINATION_TOO_SMALL, with `*found` set, when there is too little
  *  room. Predictions, but speeds, do not depend on threads or machine.
  *
- *  Reads all values once for their range unless it is given, and then about 2^18 of them. Memory besides a copy
+ *  Reads all values once for their range unless it is given, and then some 2^17 of them. Memory besides a copy
  *  of an array that is strided or on a device: a few MB of the C++ heap. QUERN_ERROR_INVALID_BOUND for a bound that is no
  *  positive number, QUERN_ERROR_UNKNOWN_CODEC for a codec that the model does not know, QUERN_ERROR_INVALID_SHAPE for an
  *  array without elements. */
