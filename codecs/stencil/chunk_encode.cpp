@@ -178,9 +178,11 @@ class ChunkWriter {
       if (bytes != 0) return bytes;
     }
     if (spec_.form.levels) return levels(range, sorted.sorted, out);
+    watched_ = codes_may_fall_short(range, model_.format);
     fit();
     encode_rows();
-    if (!choose_raster_coding(counts_, exceptions_, rows(), memory_.elems * sizeof(Bits), model_)) return raw(out);
+    if (!exact_ || !choose_raster_coding(counts_, exceptions_, rows(), memory_.elems * sizeof(Bits), model_))
+      return raw(out);
     return write(out);
   }
 
@@ -190,6 +192,7 @@ class ChunkWriter {
     const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_.format)) return false;
+    if (beyond_devices(range, model_.format)) return false;
     fit();
     model = model_;
     return true;
@@ -207,6 +210,7 @@ class ChunkWriter {
     const ChunkRange range = box_range();
     if (range.ordinary == 0 || range.high - range.low <= 2 * spec_.bound) return false;
     if (!choose_format(range, spec_.dtype, spec_.bound, model_.format)) return false;
+    if (beyond_devices(range, model_.format)) return false;
     format = format_for_levels(range);
     narrow = may_be_narrow(range, format);
     return true;
@@ -336,6 +340,7 @@ class ChunkWriter {
   void encode_rows() {
     std::array<SplitWeights, kernels::kRowClasses> split;
     for (std::size_t c = 0; c < split.size(); ++c) split[c] = split_weights(extents_.shape(), c, model_);
+    most_exact_ = std::ldexp(1.0, 51 - static_cast<int>(model_.format.weight_bits + kWeightSumBits));
     WorkPlanes& planes = memory_.planes;
     planes.clear();
     memory_.counts.clear();
@@ -356,6 +361,7 @@ class ChunkWriter {
                     planes.magnitudes(p, r), codes},
                    weights, model_, extents_.columns);
         planes.finish_row(p, r);
+        if (watched_) exact_ = exact_ && all_within(planes.values(p, r), extents_.columns, most_exact_);
         note_exceptions(row, special, planes.values(p, r), n * extents_.columns);
         note_symbols(special, planes.all_context_sums(*spec_.kernels, p, r, model_), codes, n * extents_.columns);
       }
@@ -420,6 +426,9 @@ class ChunkWriter {
   coding::BinCounts counts_{};
   RasterExceptions exceptions_;
   std::size_t next_exception_ = 0;
+  bool watched_ = false;   ///< see codes_may_fall_short
+  bool exact_ = true;      ///< no value has been larger than this so far
+  double most_exact_ = 0;  ///< values up to here have exact sums
 };
 
 }  // namespace

@@ -162,7 +162,47 @@ inline double largest_error(const ChunkRange& range, DType dtype, double bound) 
   return error;
 }
 
-/// Sets base, step and bit counts; false when codes would not fit.
+/// The distance of codes under which every value comes back within half of `twice_error`. Values are rounded to units,
+/// then codes to steps; without fraction bits both are the same.
+inline double step_of(double twice_error, unsigned fraction_bits) {
+  return coding::short_double(
+      fraction_bits == 0 ? twice_error : twice_error / (1 + std::ldexp(1.0, -static_cast<int>(fraction_bits))));
+}
+/// What such a step is made of.
+inline double twice_error_of(const coding::ValueFormat& format) {
+  return format.fraction_bits == 0 ? format.step
+                                   : format.step * (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits)));
+}
+
+/// The largest distance of a value from the base.
+inline double farthest(const ChunkRange& range, const coding::ValueFormat& format) {
+  return std::max(range.high - format.base, format.base - range.low);
+}
+
+/// Whether the largest code may not reach from a prediction to its element. What comes back is then between the two, and
+/// predictions from that may go farther astray: encoders look at it, because sums of weights times values are exact
+/// below 2^51 alone. Magnitudes of weights sum to at most 16.
+inline bool codes_may_fall_short(const ChunkRange& range, const coding::ValueFormat& format) {
+  return !(farthest(range, format) < 0x1p26 * format.step);
+}
+
+/// Whether kernels of devices leave a chunk to the host: they take ranges of up to 2^29 bounds on each side of the base.
+inline bool beyond_devices(const ChunkRange& range, const coding::ValueFormat& format) {
+  return !(farthest(range, format) < 0x1p28 * twice_error_of(format));
+}
+
+/// True when magnitudes of `count` values are at most `most`.
+inline bool all_within(const double* values, std::size_t count, double most) {
+  double largest = 0;
+  for (std::size_t x = 0; x < count; ++x) {
+    const double v = values[x] < 0 ? -values[x] : values[x];
+    largest = v > largest ? v : largest;
+  }
+  return largest <= most;
+}
+
+/// Sets base, step and bit counts; false when values would not fit. A code has 30 bits: where it does not reach, the
+/// first elements are exceptions, until values have come near them code by code.
 inline bool choose_format(const ChunkRange& range, DType dtype, double bound, PredictionFormat& format) {
   const double middle = range.low / 2 + range.high / 2;
   format.base = coding::short_double(middle);
@@ -170,14 +210,14 @@ inline bool choose_format(const ChunkRange& range, DType dtype, double bound, Pr
   const double low = range.low - format.base;
   const double high = range.high - format.base;
   const double reach = (high > -low ? high : -low) / error;
-  if (!(reach < 0x1p29) || !(error > 0x1p-900) || !(error < 0x1p900)) return false;
+  if (!(reach < 0x1p35) || !(error > 0x1p-900) || !(error < 0x1p900)) return false;
   int bits = 1;
   while (std::ldexp(1.0, bits) < reach) ++bits;
   format.weight_bits = bits < 8 ? 12 : bits < 12 ? 14 : bits < 24 ? 16 : 12;
   // Sums of weights times values stay below 2^51.
   format.fraction_bits = static_cast<unsigned>(
-      std::min(static_cast<int>(coding::kMaxFractionBits), 46 - static_cast<int>(format.weight_bits) - bits));
-  format.step = coding::short_double(2 * error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
+      std::clamp(46 - static_cast<int>(format.weight_bits) - bits, 0, static_cast<int>(coding::kMaxFractionBits)));
+  format.step = step_of(2 * error, format.fraction_bits);
   return true;
 }
 

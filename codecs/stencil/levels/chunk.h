@@ -26,14 +26,19 @@ inline MutableBox3 full_box(const ChunkSpec& spec) {
 /// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
 /// values stay below 2^51.
 inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
-  const double most = std::max(range.high - format.base, format.base - range.low);
+  const double most = farthest(range, format);
   int bits = 1;
   while (std::ldexp(1.0, bits - 1) * format.step < most) ++bits;
   const int left = 44 - static_cast<int>(format.weight_bits) - bits;
   if (left >= static_cast<int>(format.fraction_bits)) return;
-  const double twice_error = format.step * (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits)));
+  const double twice_error = twice_error_of(format);
   format.fraction_bits = static_cast<unsigned>(std::max(left, 0));
-  format.step = coding::short_double(twice_error / (1 + std::ldexp(1.0, -static_cast<int>(format.fraction_bits))));
+  format.step = step_of(twice_error, format.fraction_bits);
+}
+/// Values in binary64 up to here, and what lies beyond the border, have exact sums.
+inline double most_exact(const LevelsValueFormat& format) {
+  constexpr double kBeyondBorder = 5;
+  return std::ldexp(1.0, 51 - static_cast<int>(format.weight_bits + kLevelWeightSumBits)) / kBeyondBorder;
 }
 
 /// The format of a chunk in levels whose values are kept within its range.
@@ -51,7 +56,7 @@ std::size_t levels_encode_scratch_bytes(const EncodeSpec& spec);
 /// Whether values of a chunk in units are small enough for 32-bit integers, and magnitudes of its codes for 16 bits,
 /// but for what predictions may do.
 inline bool narrow_values(const ChunkRange& range, const LevelsValueFormat& format, std::uint8_t tightening) {
-  const double most = std::max(range.high - format.base, format.base - range.low);
+  const double most = farthest(range, format);
   const std::int64_t least_quantum = level_quantum(format.fraction_bits, tightening, kMaxLevels);
   const std::int64_t limit = std::min(kernels::kMostNarrow, kernels::kMostMagnitudes * least_quantum);
   return 2 * most < static_cast<double>(limit) * format.unit();

@@ -85,12 +85,13 @@ class LevelsWriter {
             plain_bits()};
   }
 
-  /// False when a value that should be narrow was not: then nothing that was written or estimated has a meaning.
-  bool narrow() const { return loop_.narrow(); }
+  /// False when a value that should be narrow was not, or one was so large that sums are not exact: then nothing that
+  /// was written or estimated has a meaning.
+  bool fits() const { return loop_.narrow() && exact_; }
 
   std::size_t write(std::span<std::uint8_t> out) {
     code();
-    if (!narrow()) return 0;
+    if (!fits()) return 0;
     const std::uint64_t bits = coding::fit_distributions(counts_, model_.distributions) >> 12;
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + loop_.exceptions().size() >= raw_bytes) return 0;
@@ -299,6 +300,8 @@ class LevelsWriter {
       const Value* values = grid().values(run.first.parity_class, run.first.index);
       std::size_t at = first_[level] + run.code;
       for (std::size_t r = 0; r < run.rows; ++r) {
+        if constexpr (std::is_same_v<Value, double>)
+          exact_ = exact_ && all_within(values, run.columns, most_exact(model_.format));
         spec_.kernels->rows.of<Value>().contexts(memory_.predictor.row(r), r * grid().row_pitch(), run.columns, values,
                                                  memory_.codes + at, model_.quantum(level), memory_.contexts);
         note_symbols(rows_.special(at - first_[level]), memory_.contexts, memory_.codes + at, run.columns,
@@ -328,7 +331,8 @@ class LevelsWriter {
   LevelRows<Element> rows_;
   LevelsLoop<Element, Value> loop_;
   coding::BinCounts counts_{};
-  bool sorted_;  ///< before the first level
+  bool sorted_;        ///< before the first level
+  bool exact_ = true;  ///< so far
   SampleMemory sample_memory_;
   Vector<ContextSamples> samples_;
   FitRoom fit_room_;
@@ -373,7 +377,7 @@ Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, con
       LevelsEncodeMemory<std::int32_t> memory(cut, view.axes, spec);
       LevelsWriter<decltype(element), std::int32_t> writer(spec, in, format, view, given, memory, sorted);
       const R result = f(writer);
-      if (writer.narrow()) return result;
+      if (writer.fits()) return result;
       sorted = false;
     }
     Arena cut(scratch.data());
@@ -425,13 +429,13 @@ Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, c
 
 bool code_coarser_levels(const EncodeSpec& spec, const ConstBox3& in, const LevelsValueFormat& format, bool narrow,
                          std::span<std::uint8_t> scratch, CoarserLevels& out) {
-  return with_writer<bool>(narrow, spec, in, LevelsView(in, spec.form), nullptr, format, scratch, false,
-                           [&](auto& writer) {
-                             writer.code_coarser();
-                             if (writer.narrow()) writer.tell(out);
-                             return true;
-                           })
-      .ok();
+  const auto told = with_writer<bool>(narrow, spec, in, LevelsView(in, spec.form), nullptr, format, scratch, false,
+                                      [&](auto& writer) {
+                                        writer.code_coarser();
+                                        if (writer.fits()) writer.tell(out);
+                                        return writer.fits();
+                                      });
+  return told.ok() && *told;
 }
 
 }  // namespace quern::codec::stencil
