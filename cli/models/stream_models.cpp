@@ -8,6 +8,7 @@
 #include "cli/files/byte_streams.h"
 #include "cli/files/safe_file.h"
 #include "cli/messages/file_report.h"
+#include "cli/models/model_errors.h"
 #include "cli/models/model_files.h"
 #include "cli/streams/stream_file.h"
 #include "models/model_file.h"
@@ -37,7 +38,7 @@ void copy_streams(const ModelArgs& args, const Copy& copy) {
 
 /// Puts a model into a folder, unless it is there.
 void keep_model(const std::string& folder, std::span<const std::uint8_t> file, const std::string& name) {
-  const ModelId id = check(models::read_known_model(file), Phase::decode, name).id;
+  const ModelId id = check_model(models::read_known_model(file), name).id;
   if (ModelFiles({"", {folder}}).find(id).ok()) return;
   SafeFile out(folder + "/" + id_text(id) + ".qmodel", {});
   if (!write_all(out.descriptor(), file)) fail_errno(folder, "write");

@@ -161,7 +161,7 @@ Exit list_folder(const ModelArgs& args) {
 }
 
 Exit strip(const ModelArgs& args, std::span<const std::uint8_t> file) {
-  const models::KnownModel known = check(models::read_known_model(file), Phase::decode, args.file);
+  const models::KnownModel known = check_model(models::read_known_model(file), args.file);
   const Vector<std::uint8_t>& bytes = known.decoding;
   SafeFile out(args.output, {.replace = args.force});
   if (!write_all(out.descriptor(), bytes)) fail_errno(args.output, "write");
