@@ -254,10 +254,11 @@ models::BlockModel slope_model() {
   return model;
 }
 
-/// Streams and chunks of codec autoencoder that hold a model. The golden stream has blocks that networks predict.
+/// Streams and chunks of codec autoencoder that hold a model, and streams of stencil with networks. The golden stream has blocks that networks predict.
 Status add_with_model(Corpus& corpus) {
   std::vector<golden::GoldenFile> files;
   golden::add_autoencoder_files(files);
+  golden::add_network_files(files);
   for (const golden::GoldenFile& file : files)
     if (!file.written.empty()) corpus.add("decode", file.name, file.written);
   testing::MemoryModels source;

@@ -43,5 +43,7 @@ inline Bytes encode_one(testing::OwnedArray array, CompressOptions options) {
 void add_stencil_cases(std::vector<MustFailCase>& cases);
 /// Broken streams of codec autoencoder.
 void add_autoencoder_cases(std::vector<MustFailCase>& cases);
+/// Broken streams of codec stencil with networks.
+void add_network_cases(std::vector<MustFailCase>& cases);
 
 }  // namespace quern::golden

@@ -48,6 +48,7 @@ std::vector<GoldenFile> golden_files() {
   add_interp_files(files);
   add_step_files(files);
   add_autoencoder_files(files);
+  add_network_files(files);
   return files;
 }
 

@@ -186,6 +186,7 @@ std::vector<MustFailCase> must_fail_cases() {
   add_mask_level_cases(cases);
   add_stencil_cases(cases);
   add_autoencoder_cases(cases);
+  add_network_cases(cases);
   return cases;
 }
 

@@ -41,7 +41,8 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features & ~121 == 0, 'feature that must be understood')
+        require(features & ~377 == 0, 'feature that must be understood')
+        self.networks = features & 256 != 0
         self.parts = features & 64 != 0
         self.references = features & 32 != 0
         self.mask_levels = features & 16 != 0

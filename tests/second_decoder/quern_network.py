@@ -1,4 +1,4 @@
-"""Networks of whole numbers and models for blocks (docs/format-model.md, chapters 2 and 3)."""
+"""Networks of whole numbers, models for blocks and for levels (docs/format-model.md, chapters 2 to 4)."""
 import hashlib
 
 from quern_bytes import Cursor, require
@@ -143,12 +143,39 @@ class Network:
         return tensors[-1].values
 
 
+def open_model(data, kind):
+    require(data[:8] == MAGIC and len(data) > 44, 'magic of a model')
+    require(hashlib.sha256(data[:-32]).digest() == data[-32:], 'seal of a model')
+    cursor = Cursor(data, 8, len(data) - 32)
+    require([cursor.unsigned(2) for _ in range(3)] == [3, kind, 1], 'version, kind or semantics of a model')
+    return cursor
+
+
+class LevelModel:
+    """A network for some of the classes of the finest level."""
+
+    def __init__(self, data):
+        cursor = open_model(data, 3)
+        self.axes = cursor.unsigned(1)
+        require(self.axes in (2, 3), 'axes of a model')
+        self.is_half = not cursor.take(cursor.varint(2**24))
+        self.classes = {}
+        for cls in range(1, 2**self.axes):
+            present = cursor.unsigned(1)
+            require(present <= 1, 'flag of a network')
+            if present:
+                self.classes[cls] = network = Network(cursor)
+                require(network.input.extents == [1, 1, 1] and 3 <= network.input.channels <= 65, 'inputs of a network')
+                require(network.size == 1, 'outputs of a network')
+                require(all(layer.kind == CONVOLUTION and layer.width == layer.step == [1, 1, 1]
+                            for layer in network.layers), 'layers of a network')
+                require(network.products <= 2**13 and network.numbers <= 2**9, 'size of a network')
+        require(self.classes and cursor.done(), 'end of a model')
+
+
 class BlockModel:
     def __init__(self, data):
-        require(data[:8] == MAGIC and len(data) > 44, 'magic of a model')
-        require(hashlib.sha256(data[:-32]).digest() == data[-32:], 'seal of a model')
-        cursor = Cursor(data, 8, len(data) - 32)
-        require([cursor.unsigned(2) for _ in range(3)] == [3, 2, 1], 'version, kind or semantics of a model')
+        cursor = open_model(data, 2)
         self.block = [cursor.unsigned(1) for _ in range(3)]
         elems = self.block[0] * self.block[1] * self.block[2]
         require(all(n and not n & n - 1 for n in self.block) and elems <= 4096, 'blocks of a model')

@@ -8,6 +8,7 @@ import quern_stencil_raster
 import quern_stencil_wavelet
 from quern_bytes import Cursor, require, xxh3
 from quern_lorenzo import binary32, float_bits
+from quern_network import LevelModel
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
 RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED, DIFFERENCES, BESIDE = range(9)
@@ -21,6 +22,7 @@ FEATURES |= {'stencil lattice in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil prequantized in ' + mode for mode in MODES.values()}
 FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}
 FEATURES |= {'stencil differences in ' + mode for mode in ('raster', 'wavelet')}
+FEATURES |= {'stencil model in the stream'}
 FEATURES |= {'stencil differences exceptions', 'stencil beside mask', 'stencil alone beside a reference'}
 FEATURES |= {'stencil parts', 'stencil parts mask', 'stencil parts plain', 'stencil parts plain part beside a mask',
              'stencil parts inner chunk masked', 'stencil parts beside a reference'}
@@ -65,6 +67,16 @@ def read_reference(at):
     return at.unsigned(8)
 
 
+def read_model(at, seen):
+    """The model of super-resolution that the stream holds."""
+    require(at.unsigned(1) == 0, 'mark of a model')
+    require(at.unsigned(1) == 2, 'place of a model')  # outside: nobody gives this decoder a model
+    seen.add('stencil model in the stream')
+    model = LevelModel(at.take(at.end - at.at))
+    require(model.is_half, 'a model in a stream that has more than what decodes')
+    return model
+
+
 def Codec(header, seen):
     """The codec with a header's parameters."""
     require(header.dtype not in ('i64', 'u64'), 'element type')
@@ -73,11 +85,15 @@ def Codec(header, seen):
         return PartedCodec(header, at, seen)
     first, second = at.unsigned(1), at.unsigned(1)
     order = at.unsigned(1) if not at.done() else 0
-    reference = read_reference(at) if len(header.params) > 3 else None
+    model = read_model(at, seen) if len(header.params) > 3 and header.params[3] == 0 else None
+    reference = read_reference(at) if len(header.params) > 3 and model is None else None
     require((reference is not None) == header.references, 'reference')
+    require((model is not None) == header.networks, 'model')
     require(order or len(header.params) in (2, 12), 'order 0')
+    require(order == 1 or model is None, 'networks for chunks that are not in levels')
     require(at.done(), 'parameters')
     codec = LayoutCodec(header, header.shape, (first, second, order), reference, seen)
+    codec.model = model
     require(not header.level_tables or codec.levels() > 0, 'level tables without levels')
     return codec
 
@@ -162,7 +178,7 @@ class LayoutCodec:
         first, second, self.order = layout
         require(first <= second <= len(shape), 'merged axes')
         require(self.order <= 3, 'order')
-        self.reference = reference
+        self.reference, self.model = reference, None
         self.section_ends = None  # of the chunk decoded last, if it is in levels
         groups = self.groups = [shape[:first], shape[first:second], shape[second:]]
         grid = [prod(group) for group in groups]
@@ -264,7 +280,8 @@ class LayoutCodec:
         if mode == RASTER:
             model = quern_stencil_raster.Model(bits, head, self.layers(extents), masked, self.seen)
         elif mode == LEVELS:
-            model = quern_stencil_levels.Model(bits, head, self.axes(extents), self.order == 2, masked, self.seen)
+            model = quern_stencil_levels.Model(bits, head, self.axes(extents), self.order == 2, masked, self.seen,
+                                                networks=self.model)
         else:
             model = quern_stencil_wavelet.Model(bits, self.axes(extents), masked, self.seen)
             if self.split:

@@ -6,11 +6,11 @@ from quern_stencil_symbols import MAGNITUDE_LIMIT, floor2, level_of, read_distri
 
 # For each tightening, sixteenths of a step at levels 0, 1, 2 and from 3 on.
 LEVEL_STEPS = ((16, 16, 16, 16), (16, 14, 13, 12), (16, 13, 10, 8), (16, 11, 7, 5))
-STORED, BEFORE = 6, 5  # kinds of predictors; 0 is the mean of cubics, 1 + a the cubic along axis a
+STORED, BEFORE, NETWORK = 6, 5, 7  # kinds of predictors; 0 is the mean of cubics, 1 + a the cubic along axis a
 
 FEATURES = {'stencil levels of %d axes' % r for r in range(1, 5)}
 FEATURES |= {'stencil beside a reference of %d axes' % r for r in range(1, 4)}
-FEATURES |= {'stencil predictor kind %d' % k for k in range(7)}
+FEATURES |= {'stencil predictor kind %d' % k for k in range(8)}
 FEATURES |= {'stencil feature %d' % f for f in range(1, 30) if f not in (7, 11, 13, 14, 15)}  # three axes and more
 FEATURES |= {'stencil planes', 'stencil linear border', 'stencil mirrored border', 'stencil predictor of the level above',
              'stencil weights of the level above', 'stencil contexts of other planes', 'stencil contexts of set 1',
@@ -103,7 +103,8 @@ class Predictor:
         self.pairs, self.single = axes.groups(level, cls, later)
         self.axes, self.cls, self.later, self.one = axes, cls, later, 2**fraction
 
-    def read(self, bits, above, seen):
+    def read(self, bits, above, seen, networks):
+        """`networks`: of which classes the model has some, by number."""
         if above is not None and bits.take(1):
             seen.add('stencil predictor of the level above')
             if above.kind != STORED:
@@ -114,15 +115,17 @@ class Predictor:
             self.kind, self.weights = STORED, above.weights
             return self
         kind = bits.take(3)
-        require(kind <= STORED, 'kind of a predictor')
+        require(kind != NETWORK or self.cls in networks, 'a class without a network')
         require(not 1 <= kind <= 4 or kind - 1 in self.axes.odd(self.cls), 'axis of a predictor')
         require(kind != BEFORE or self.later, 'plane before the first')
-        require(kind != STORED or self.cls or self.later, 'weights of the first point')
+        require(kind < STORED or self.cls or self.later, 'weights of the first point')
         seen.add('stencil predictor kind %d' % kind)
-        if kind != STORED:
+        if kind < STORED:
             return self.set_kind(kind)
         order = bits.take(4)
-        self.kind, self.weights = STORED, [bits.zigzag(order) for _ in self.pairs + self.single]
+        if kind == NETWORK:
+            self.single = self.single + [self.axes.vector({})]
+        self.kind, self.weights = kind, [bits.zigzag(order) for _ in self.pairs + self.single]
         total = sum(abs(w) * (2 if i < len(self.pairs) else 1) for i, w in enumerate(self.weights))
         require(total <= 4 * self.one, 'sum of weights')
         return self
@@ -165,7 +168,8 @@ def features(axes, level, cls, later):
 
 
 class Model:
-    def __init__(self, bits, head, extents, sequential, masked, seen, given=0):
+    def __init__(self, bits, head, extents, sequential, masked, seen, given=0, networks=None):
+        self.networks = networks
         self.axes = axes = Axes(extents, sequential, given)
         self.seen = seen
         if given:
@@ -183,13 +187,14 @@ class Model:
         self.later_kinds = [True] if given else [False, True] if axes.planes > 1 else [False]
         if axes.sequential and not given:
             seen.add('stencil planes')
+        fits = networks is not None and not axes.sequential and networks.axes == axes.rank
         self.predictors = {}
         for level in range(axes.top, -1, -1):
             for later in self.later_kinds:
                 for cls in axes.classes(level):
                     above = self.predictors.get((level + 1, later, cls)) if level + 1 < axes.top else None
                     self.predictors[level, later, cls] = Predictor(axes, level, cls, later, head.fraction).read(
-                        bits, above, seen)
+                        bits, above, seen, networks.classes if fits and level == 0 else ())
         self.stored = {}
         for number in range(2 if axes.top > 0 else 1):
             for later in self.later_kinds:
@@ -327,12 +332,20 @@ class Walk:
         taps = [(w, offset) for w, offset in groups if w]
         taps += [(w, tuple(-s for s in offset)) for w, offset in groups[:len(predictor.pairs)] if w]
         weights, constant = m.context(self.level, cls, later)
+        network = None
+        if predictor.kind == NETWORK:
+            network = m.networks.classes[cls]
+            network_weight = predictor.weights[-1]
+            taps = [(w, offset) for w, offset in taps if any(offset)]
         linear = self.axes.hierarchical if m.linear else []
         quantum = max(1, (LEVEL_STEPS[m.tightening][min(self.level, 3)] << self.head.value_bits) // 16)
         for places in self.points(self.level, cls, plane):
             at = sum((q if self.axes.sequential and a == 0 else q << self.level) * self.strides[a]
                      for a, q in enumerate(places))
-            p = round2(sum(w * self.value(places, offset, linear) for w, offset in taps), self.head.fraction)
+            total = sum(w * self.value(places, offset, linear) for w, offset in taps)
+            if network:
+                total += network_weight * self.network_value(network, cls, places)
+            p = round2(total, self.head.fraction)
             if at - self.given in special:
                 self.x[at] = min(max(p, m.low), m.high)
             else:
@@ -342,6 +355,30 @@ class Walk:
                 self.magnitude[at] = min(abs(residual), MAGNITUDE_LIMIT)
             index += 1
         return index
+
+    def network_offsets(self, cls):
+        """Offsets of all points that a network of a class may look at, nearest first."""
+        reach = [range(-3, 4) if cls & self.axes.bit(a) else range(-2, 3) for a in range(self.axes.rank)]
+        order = [0] + sorted(range(1, 2**self.axes.rank), key=lambda c: (bin(c).count('1'), -c))
+        known = order[:order.index(cls)]
+        lies_in = lambda offset: cls ^ sum(self.axes.bit(a) for a, s in enumerate(offset) if s & 1)
+        return sorted((o for o in product(*reach) if lies_in(o) in known), key=lambda o: (sum(s * s for s in o), o))
+
+    def network_value(self, network, cls, places):
+        """What a network makes of a point."""
+        n = network.input.channels - 1
+        last = [self.axes.rank - 1] if self.m.linear else []
+        values = [self.value(places, offset, last) for offset in self.network_offsets(cls)[:n]]
+        values = [min(max(v, -2**44), 2**44) for v in values]
+        require(len(values) == n, 'points that a network looks at')
+        nearest = 2 * bin(cls).count('1')
+        require(nearest <= n, 'points that a network looks at')
+        base = sum(values[:nearest]) // nearest
+        distances = [v - base for v in values]
+        scale = max(sum(map(abs, distances)).bit_length() - (n.bit_length() - 1), 0)
+        inputs = [min(max((d << 12) >> scale, -32767), 32767) for d in distances]
+        out = network.run(inputs + [(scale - self.head.value_bits) * 512])[0]
+        return base + ((out << scale) + 2**14 >> 15)
 
     def set_reference(self, values):
         """Reference elements as numbers, in C order."""
