@@ -1,5 +1,5 @@
-"""How long a trainer waits for a checkpoint of a made-up AdamW state: torch.save and fsync, DCP async_save, save(), the
-engine with a fence at once and with a fence after a computation. Ways take turns in one run; medians.
+"""How long a trainer waits for a checkpoint of a made-up AdamW state: torch.save and fsync, DCP async_save, by its own
+writer and by AsyncQuernWriter, save(), the engine with a fence at once and with a fence after a computation. Ways take turns in one run; medians.
 
 usage: engine_waits.py [--megabytes 201] [--rounds 5] [--folder DIR]; needs PyTorch for the first two."""
 import argparse
@@ -17,6 +17,7 @@ import pyquern as quern
 try:
     import torch
     import torch.distributed.checkpoint as dcp
+    from pyquern.torch_dcp_async import AsyncQuernWriter
 except ImportError:
     torch = None
 
@@ -85,9 +86,13 @@ def main():
     with Clock() as cold:
         engine = quern.checkpoint.Engine(os.path.join(folder, "engine"), ring=total + total // 8)
     note("engine: opening, all of the ring's memory", cold.seconds)
+    writers = {}
     try:
         engine.save(state, step=1_000_000).result()
         note("memory at most beside the state, of the ring", (memory("VmHWM") - before) / engine.stats().ring_bytes)
+        if torch is not None:
+            writers = {lazy: AsyncQuernWriter(os.path.join(folder, f"dcp-{lazy}"), lazy=lazy, engine={"ring": total + total // 8})
+                       for lazy in (False, True)}
         for step in range(1, options.rounds + 1):
             with Clock() as clock:
                 for name, values in state.items():
@@ -111,6 +116,20 @@ def main():
                     future.result()
                 note("DCP async_save, rest until it is there", clock.seconds)
                 shutil.rmtree(path)
+                for lazy, writer in writers.items():
+                    name = f"DCP async_save, AsyncQuernWriter{', lazy' if lazy else ''}"
+                    with Clock() as clock:
+                        future = dcp.async_save(tensors, checkpoint_id=str(step), storage_writer=writer)
+                    blocked = clock.seconds
+                    if lazy:
+                        compute(4 * copying + 0.05)
+                        with Clock() as clock:
+                            writer.synchronize_staging()
+                        blocked += clock.seconds
+                    note(name, blocked)
+                    with Clock() as clock:
+                        future.result()
+                    note(f"{name}, rest until it is there", clock.seconds)
             with Clock() as clock:
                 quern.checkpoint.save(os.path.join(folder, "saved"), state, step=step, threads=1)
             note("save()", clock.seconds)
@@ -130,7 +149,8 @@ def main():
                     save.result()
                 note(f"engine, {way}: rest until durable", rest.seconds)
         stats = engine.stats()
-        engine.close()
+        for closed in (engine, *writers.values()):
+            closed.close()
         # Submitting alone: 1000 small tensors, by the library's own clock.
         small = {f"t{i}": np.full(250, i, np.float32) for i in range(1000)}
         with quern.checkpoint.Engine(os.path.join(folder, "small"), ring=8 << 20) as engine:
