@@ -110,7 +110,7 @@ class Round {
     for (std::size_t i = names.size(); i-- > 0;) {
       Report unheard;
       if (whole >= count) {
-        out.push_back(names[i]);
+        if (options_.stays != names[i]) out.push_back(names[i]);
       } else if (memory_.read_checked(names[i], unheard).ok()) {
         ++whole;
       }

@@ -11,6 +11,7 @@ struct KeeperOptions {
   std::uint64_t every = 1;         ///< the store gets the steps that are multiples of it
   bool copies = true;              ///< false: the round only looks after memory, for a store that failed a moment ago
   CopyControl copy;
+  std::optional<CheckpointName> stays;  ///< does not leave memory, as parity of other keepers covers it
 };
 
 /// What a keeper remembers from one round to the next; of checkpoints that are in memory alone.
@@ -40,7 +41,7 @@ Status fill_memory(const Store& memory, const Store& store, const KeeperOptions&
 
 /// One round. Copies to the store what it lacks, and what it holds damaged where that is about to leave memory. Leaves
 /// in memory the newest checkpoints that are whole, as many as fit, with all that they need, beside one more of the size
-/// of the newest, and that one always: an older one goes only when a newer one is whole. What the store has whole goes
+/// of the newest, and that one and `stays` always: an older one goes only when a newer one is whole. What the store has whole goes
 /// first; what was not copied goes when copying is over, and stands in `lost`. While copies are under way memory does
 /// not grow beyond the limit, or beyond what the round found if that was more, and one checkpoint.
 /// A damaged checkpoint becomes a note. Where another one cannot be copied, the round does the rest and returns the first

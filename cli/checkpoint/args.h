@@ -90,6 +90,10 @@ struct CheckpointArgs {
   std::uint64_t seed = 1;
   bool force = false;
   RunArgs run;
+  // keeper: a group of keepers with parity of each other's memories.
+  std::vector<std::string> peers;  ///< sockets of all members, in their order; empty: no group
+  std::uint64_t member = 0;        ///< which of them this one is
+  std::uint64_t peer_parity = 1;
 };
 
 }  // namespace quern::cli

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/peers/fill_from_peers.h"
+#include "checkpoint/peers/unix_peers.h"
 #include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/files/interrupt.h"
@@ -115,6 +117,55 @@ class Retry {
   Clock::time_point next_{};
 };
 
+/// This keeper as a member of its group.
+class Group {
+ public:
+  Group(const CheckpointArgs& args, const ck::Store& memory)
+      : transport_(sockets(args), kPeerSeconds),
+        member_(memory,
+                {{static_cast<std::uint32_t>(args.peers.size()), static_cast<std::uint32_t>(args.peer_parity)},
+                 static_cast<std::uint32_t>(args.member)},
+                transport_) {}
+
+  ck::PeerMember& member() { return member_; }
+  /// Others are answered from now on.
+  Status serve(const CheckpointArgs& args, ck::Report& report) {
+    auto server = ck::UnixPeerServer::start(String(args.peers[args.member]), member_, kPeerSeconds, report);
+    if (!server.ok()) return server.status();
+    server_ = std::move(server).value();
+    return {};
+  }
+  /// A round; what it says is told when it changes. Which checkpoint is safe stays known while members are away.
+  void protect(Teller& teller, bool quiet, std::optional<ck::CheckpointName>& safe) {
+    ck::PeerRound round;
+    ck::Report report;
+    const Status status = member_.protect(round, report);
+    if (round.safe && safe != round.safe) {
+      safe = round.safe;
+      if (!quiet) print_note(fmt::format("step {} is safe: parity of it is with all peers", safe->step));
+    }
+    if (!status.ok()) teller.once(report.problem.empty() ? std::string(status.text()) : text(report.problem));
+    std::string away;
+    for (const std::uint32_t one : round.silent) away += fmt::format("{}{}", away.empty() ? "" : ", ", one);
+    if (away != away_ && !away.empty())
+      print_note(fmt::format("peers that do not answer: {}; what is saved now is not safe without them", away));
+    away_ = away;
+  }
+
+ private:
+  static constexpr double kPeerSeconds = 10;
+  static Vector<String> sockets(const CheckpointArgs& args) {
+    Vector<String> out;
+    for (const std::string& path : args.peers) out.emplace_back(path);
+    return out;
+  }
+
+  ck::UnixPeers transport_;
+  ck::PeerMember member_;
+  std::unique_ptr<ck::UnixPeerServer> server_;
+  std::string away_;
+};
+
 }  // namespace
 
 Exit run_checkpoint_keeper(const CheckpointArgs& args) {
@@ -133,6 +184,14 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
   options.memory_bytes = args.memory_bytes;
   options.every = args.every;
   options.copy.turn = [](std::size_t) { return !SignalGuard::is_interrupted(); };
+  std::unique_ptr<Group> group;
+  if (!args.peers.empty()) {
+    group = std::make_unique<Group>(args, memory);
+    work.check(group->member().prepare(work.report()));
+    work.check(group->serve(args, work.report()));
+    work.check(
+        ck::fill_from_peers(memory, std::span(&store, 1), group->member(), work.runner(), options.copy, work.report()));
+  }
   work.check(ck::fill_memory(memory, store, options, work.runner(), work.report()));
   work.print_notes();
   if (!args.run.quiet && !args.once) print_note(fmt::format("keeper: save to {}", folder));
@@ -144,6 +203,7 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
   for (;;) {
     ck::Report report;
     ck::Kept kept;
+    if (group) group->protect(teller, args.run.quiet, options.stays);
     options.copies = retry.is_due();
     const Status status = ck::keep_once(memory, store, options, state, kept, report);
     teller.tell(store, kept, report);
