@@ -137,6 +137,7 @@ Status AtRestPacker::pack(const AtRestMoments& moments, const float* weights, st
   if (!count_kinds({tiles.headers, tiles.blocks}, kinds))
     return corrupt("moments at rest: a header that no encoder writes");
   out.clear();
+  out.reserve(static_cast<std::size_t>(most_packed_bytes(tiles.values, moments.form_)) + kinds.beside_bytes());
   QUERN_RETURN_IF_ERROR(
       put_stream(header_stream(tiles.blocks), reinterpret_cast<const std::uint8_t*>(tiles.headers), scratch_, out));
   QUERN_RETURN_IF_ERROR(put_stream(float_stream(tiles.values),

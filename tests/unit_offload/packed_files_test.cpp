@@ -3,8 +3,10 @@
 
 #include <fstream>
 
+#include "checkpoint/engine/counted_memory.h"
 #include "offload/packed_file.h"
 #include "storage/throttled_files.h"
+#include "tests/support/instrumented.h"
 #include "tests/unit_offload/offload_folders.h"
 #include "tests/unit_offload/small_training.h"
 
@@ -113,6 +115,26 @@ TEST_F(Offload, PackedFiles_DamagedAnywhere_FailTheStepAndNameTheFile) {
   }
 }
 
+TEST_F(Offload, PackedFiles_StayBelowTheMemoryLimit) {
+  constexpr std::uint64_t kValues = UINT64_C(1) << 21;
+  SmallTraining training({kValues});
+  OptimizerOptions options = training.options();
+  options.subgroup_values = 1 << 17;
+  options.folders = {folder("a")};
+  options.file_form = FileForm::packed;
+  options.memory_limit = coder_bytes(1) + 4 * plain_bytes(1 << 17, options.form);
+  ASSERT_TRUE(training.load(*open(options), report_).ok()) << report_.problem;
+  checkpoint::CountedMemory memory(0);
+  {
+    const MemoryScope scope(&memory);
+    const auto optimizer = open(options);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(training.step(*optimizer, report_).ok()) << report_.problem;
+    EXPECT_LE(optimizer->usage().most_memory_bytes, options.memory_limit - coder_bytes(1));
+    EXPECT_GT(optimizer->usage().cached_reads, 1u);
+  }
+  EXPECT_LE(memory.peak(), options.memory_limit + options.memory_limit / 20);
+}
+
 TEST_F(Offload, PackedFiles_BelowTheMemoryOfTheirCoders_AreRefused) {
   OptimizerOptions options = SmallTraining().options();
   options.folders = {folder("a")};
@@ -125,13 +147,13 @@ TEST_F(Offload, PackedFiles_BelowTheMemoryOfTheirCoders_AreRefused) {
 }
 
 TEST_F(Offload, MeasuredForm_OfAFolderThatIsFarSlowerThanCoding_IsPacked) {
-  SmallTraining training({8 * 16384});
+  SmallTraining training({4 * 16384});
   OptimizerOptions options = training.options();
   const OffloadState wanted = train_until(training, *open(options), 4, report_);
   options.folders = {folder("a")};
   storage::ThrottledFiles files(storage::system_files(), [] { return false; });
-  files.add(std::string(options.folders[0].path.data(), options.folders[0].path.size()), 4 << 20);
-  SmallTraining again({8 * 16384});
+  files.add(std::string(options.folders[0].path.data(), options.folders[0].path.size()), 1 << 20);
+  SmallTraining again({4 * 16384});
   auto made = Optimizer::open(files, options, report_);
   ASSERT_TRUE(made.ok()) << report_.problem;
   Optimizer& optimizer = **made;
@@ -140,7 +162,10 @@ TEST_F(Offload, MeasuredForm_OfAFolderThatIsFarSlowerThanCoding_IsPacked) {
   EXPECT_TRUE(train_until(again, optimizer, 1, report_).step == 1);
   EXPECT_EQ(optimizer.usage().packed_subgroups, 1u) << "one file is tried";
   EXPECT_TRUE(train_until(again, optimizer, 4, report_) == wanted);
-  EXPECT_EQ(optimizer.usage().packed_subgroups, 8u);
+  // Coding is a hundred times as fast as that folder, but not where every access to memory is watched.
+  if (!kInstrumented) {
+    EXPECT_EQ(optimizer.usage().packed_subgroups, 4u);
+  }
 }
 
 TEST(OffloadForms, Folders_AreCodedWhereThatMakesAStepShorter) {
