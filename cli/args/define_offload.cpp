@@ -88,7 +88,8 @@ void define_offload(CLI::App& program, RawArgs& raw) {
       "is none. K, M and G count by 1024.\n"
       "Examples:\n"
       "  quern offload bench --folder /tmp=100M --parameters 1M --html steps.html\n"
-      "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --memory 16M --forms raw,8-packed --json\n");
+      "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8 --json\n"
+      "  quern offload bench --folder /tmp=40M --parameters 1M --memory 8M --forms raw,8-packed --steps 1\n");
   verb.footer("'quern offload bench --help' has options and examples.");
 }
 
