@@ -32,7 +32,13 @@ enum class Mode : std::uint8_t {
   prequantized = 6,  ///< a chunk of codes of the elements, and elements that have none
   differences = 7,   ///< a chunk of what elements differ by from those of a reference
   beside = 8,        ///< residuals in streams, coarse to fine, beside a reference
+  levels_edges = 9,  ///< as levels, with groups that are not linear
 };
+
+/// Whether chunks that begin with that byte can only be decoded beside a reference.
+constexpr bool needs_reference(std::uint8_t mode) {
+  return mode == static_cast<std::uint8_t>(Mode::differences) || mode == static_cast<std::uint8_t>(Mode::beside);
+}
 
 /// What all chunks of an array share, for decoders and encoders.
 struct ChunkSpec {

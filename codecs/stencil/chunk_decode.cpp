@@ -260,8 +260,8 @@ Status decode_chunk(const ChunkSpec& spec, std::span<const std::uint8_t> in, con
   }
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::prequantized))
     return decode_prequantized(spec, in.subspan(1), out, scratch);
-  if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::levels))
-    return decode_levels(spec, in.subspan(1), out, scratch);
+  if (!in.empty() && is_in_levels(in[0]))
+    return decode_levels(spec, in.subspan(1), in[0] == static_cast<std::uint8_t>(Mode::levels_edges), out, scratch);
   if (!in.empty() && in[0] == static_cast<std::uint8_t>(Mode::wavelet))
     return decode_wavelet(spec, in.subspan(1), out, scratch);
   Arena arena(scratch.data());

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint8_t kLevelsParam = 1;
 constexpr std::uint8_t kSequentialParam = 2;
 constexpr std::uint8_t kWaveletParam = 3;
+constexpr std::uint8_t kEdgesParam = 4;    // added to the first two: chunks may have groups that are not linear
 constexpr std::uint8_t kRasterParam = 0;   // only where a reference follows
 constexpr std::uint8_t kModelParam = 0;    // behind it, where a reference has its depth: a model follows
 constexpr std::uint64_t kSplitExtent = 8;  // shorter axes stay merged
@@ -104,6 +105,7 @@ LevelsForm levels_form(const Shape& shape, const Layout& layout, const ChunkGrid
   form.levels = layout.levels;
   form.wavelet = layout.wavelet;
   form.sequential = layout.sequential;
+  form.edges = layout.edges;
   const SplitAxis split(shape, layout);
   if (split.inner == 1 || grid.chunk[split.axis] % split.inner != 0) return form;
   form.split_axis = static_cast<std::uint8_t>(split.axis);
@@ -140,7 +142,7 @@ Result<ReferenceId> read_reference(Reader& reader) {
 
 Vector<std::uint8_t> write_params(const Layout& layout) {
   Vector<std::uint8_t> params{layout.first, layout.second};
-  const std::uint8_t order = order_number(layout);
+  const auto order = static_cast<std::uint8_t>(order_number(layout) + (layout.edges ? kEdgesParam : 0));
   if (order != kRasterParam || layout.reference) params.push_back(order);
   Writer writer(params);
   if (layout.reference) write_reference(*layout.reference, writer);
@@ -163,7 +165,10 @@ Result<StoredParams> read_params(std::span<const std::uint8_t> bytes, const Shap
   if (layout.first > layout.second || layout.second > shape.rank())
     return Status(StatusCode::corrupt, "stencil: axes cannot be merged at {0} and {1}", layout.first, layout.second);
   if (reader.remaining() > 0) {
-    QUERN_ASSIGN_OR_RETURN(const std::uint8_t order, reader.u8());
+    QUERN_ASSIGN_OR_RETURN(std::uint8_t order, reader.u8());
+    const bool alone = reader.remaining() == 0 || bytes[reader.position()] == kModelParam;
+    layout.edges = alone && (order == kEdgesParam + kLevelsParam || order == kEdgesParam + kSequentialParam);
+    if (layout.edges) order = static_cast<std::uint8_t>(order - kEdgesParam);
     const bool lone_raster = order == kRasterParam && reader.remaining() == 0;
     if (lone_raster || !set_order(order, layout))
       return Status(StatusCode::corrupt, "stencil: chunks in an unknown order {0}", order);

@@ -29,6 +29,7 @@ struct Layout {
   bool levels = false;                                  ///< coarse to fine
   bool sequential = false;                              ///< the same, but planes of the first axis one after another
   bool wavelet = false;                                 ///< neither, but under the wavelet transform
+  bool edges = false;                                   ///< coarse to fine, with groups that are not linear
   std::optional<ReferenceId> reference = std::nullopt;  ///< chunks may be predicted from this array's
 
   friend bool operator==(const Layout&, const Layout&) = default;

@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 
+#include <quern/codec_features.h>
 #include <quern/models.h>
 
 #include "codecs/stencil/chunk.h"
@@ -20,9 +21,11 @@
 #include "codecs/stencil/parts/partition.h"
 #include "codecs/stencil/plan/array_levels.h"
 #include "codecs/stencil/plan/choose_parts.h"
+#include "codecs/stencil/plan/edges.h"
 #include "codecs/stencil/plan/plan.h"
 #include "codecs/stencil/reference_chunk.h"
 #include "codecs/stencil/rules.h"
+#include "libcompress/format/frame/header_frame.h"
 
 namespace quern::codec::stencil {
 namespace {
@@ -32,11 +35,19 @@ constexpr CodecInfo kInfo{
     "stencil",        "ratio: fitted stencils in fixed point, contexts from neighbouring residuals, rANS",
     CodecTier::ratio, true};
 
+/// Whether groups that are not linear may be had.
+enum class Edges : std::uint8_t {
+  off,
+  measured,  ///< where they pay
+  on,        ///< wherever chunks are in levels
+};
+
 struct ParsedSettings : models::ModelSettings {
   LayoutChoice layout;
   std::optional<Comparison> comparison;
   std::uint8_t tightening = kTightenings;  ///< kTightenings: the codec chooses
   FittedParts fits;
+  Edges edges = Edges::measured;
   bool may_cut = true;           ///< into parts, where they are smaller
   Vector<std::uint64_t> slices;  ///< of parts that were asked for
   kernels::IsaLevel isa = kernels::best_isa();
@@ -149,6 +160,10 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
       if (value.size() != 1 || value[0] < '0' || value[0] >= '0' + static_cast<char>(kTightenings))
         return Status(StatusCode::invalid_argument, "stencil: tightening must be auto or 0 to 3");
       parsed.tightening = static_cast<std::uint8_t>(value[0] - '0');
+    } else if (key == "edges") {
+      if (value != "auto" && value != "off" && value != "on")
+        return Status(StatusCode::invalid_argument, "stencil: edges must be auto, off or on");
+      parsed.edges = value == "on" ? Edges::on : value == "off" ? Edges::off : Edges::measured;
     } else if (key == "fit" || key == "contexts") {
       if (value != "auto" && value != "off")
         return Status(StatusCode::invalid_argument, "stencil: fit and contexts must be auto or off");
@@ -161,9 +176,9 @@ Result<ParsedSettings> parse_settings(const Settings& settings, const Shape& sha
         return Status(StatusCode::unsupported, "stencil: this processor cannot run the instruction set asked for");
       parsed.isa = *isa;
     } else {
-      return Status(
-          StatusCode::unknown_setting,
-          "stencil: unknown setting; it has layout, choice, parts, tightening, fit, contexts, model, embed and isa");
+      return Status(StatusCode::unknown_setting,
+                    "stencil: unknown setting; it has layout, choice, parts, tightening, edges, fit, contexts, model, "
+                    "embed and isa");
     }
   }
   return parsed;
@@ -186,7 +201,10 @@ struct Levels {
   unsigned count;
 };
 
-class Encoder : public ChunkEncoder {
+/// What headers tell of chunks.
+std::uint64_t features_of(const LevelsForm& form) { return form.edges ? kEdges : 0; }
+
+class Encoder : public ChunkEncoder, public CodecFeatures {
  public:
   Encoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels, std::unique_ptr<EncodedChunks> encoded)
       : plan_(std::move(plan)),
@@ -213,9 +231,10 @@ class Encoder : public ChunkEncoder {
     }
   }
   std::span<const std::uint8_t> device_state() const override {
-    if (spec_.prequantized) return {};
+    if (spec_.prequantized || spec_.form.edges) return {};
     return encoder_state(spec_);
   }
+  std::uint64_t features() const override { return features_of(spec_.form); }
   unsigned levels() const override { return spec_.form.levels ? levels_.count : 0; }
   Result<Vector<std::uint64_t>> level_cuts(std::span<const std::uint8_t> chunk,
                                            const std::array<std::uint64_t, 3>& extents) const override {
@@ -247,12 +266,13 @@ class Encoder : public ChunkEncoder {
 };
 
 /// The same with networks in chunks, which devices do not know.
-class NetworkEncoder final : public Encoder, public UsesModel {
+class NetworkEncoder final : public Encoder {
  public:
   NetworkEncoder(CodecPlan plan, const EncodeSpec& spec, const Levels& levels,
                  std::unique_ptr<const ArrayNetworks> networks)
       : Encoder(std::move(plan), spec, levels, nullptr), networks_(std::move(networks)) {}
 
+  std::uint64_t features() const override { return Encoder::features() | kNetworks; }
   std::span<const std::uint8_t> device_state() const override { return {}; }
 
  private:
@@ -282,7 +302,7 @@ class BesideEncoder final : public Encoder, public ReferenceChunkEncoder {
   std::size_t scratch_bytes_;
 };
 
-class Decoder : public ChunkDecoder {
+class Decoder : public ChunkDecoder, public CodecFeatures {
  public:
   Decoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels)
       : grid_(grid), spec_(spec), levels_(levels), scratch_bytes_(decode_scratch_bytes(spec)), device_state_(spec) {}
@@ -296,6 +316,7 @@ class Decoder : public ChunkDecoder {
     if (scratch.size() < scratch_bytes_) return Status(StatusCode::invalid_argument, "scratch is too small");
     return decode_chunk(spec_, in, out, scratch);
   }
+  std::uint64_t features() const override { return features_of(spec_.form); }
   unsigned levels() const override { return levels_.count; }
   bool levels_are_means() const override { return spec_.form.wavelet; }
   std::size_t level_scratch_bytes() const override { return coarse_scratch_bytes(spec_); }
@@ -320,12 +341,13 @@ class Decoder : public ChunkDecoder {
   DeviceState device_state_;
 };
 
-class NetworkDecoder final : public Decoder, public UsesModel {
+class NetworkDecoder final : public Decoder {
  public:
   NetworkDecoder(const ChunkGrid& grid, const ChunkSpec& spec, const Levels& levels,
                  std::unique_ptr<const ArrayNetworks> networks)
       : Decoder(grid, spec, levels), networks_(std::move(networks)) {}
 
+  std::uint64_t features() const override { return Decoder::features() | kNetworks; }
   std::span<const std::uint8_t> device_state() const override { return {}; }
 
  private:
@@ -344,7 +366,7 @@ class BesideDecoder final : public Decoder, public ReferenceChunkDecoder {
   /// A chunk whose reference nobody has.
   Status decode(std::span<const std::uint8_t> in, const MutableBox3& out,
                 std::span<std::uint8_t> scratch) const override {
-    if (!in.empty() && in[0] >= static_cast<std::uint8_t>(Mode::differences)) return missing_reference(reference_);
+    if (!in.empty() && needs_reference(in[0])) return missing_reference(reference_);
     return Decoder::decode(in, out, scratch);
   }
   Status decode_beside(std::span<const std::uint8_t> in, const ConstBox3& reference, const MutableBox3& out,
@@ -393,7 +415,13 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
         return parted(request, parsed, std::move(parts));
       }
       QUERN_ASSIGN_OR_RETURN(ChosenLayout chosen, choose_layout(request, choice, kernels));
-      if (parsed.may_cut) {
+      if (parsed.edges == Edges::on) {
+        chosen.way.layout.edges = chosen.way.layout.levels;
+        if (chosen.way.layout.edges) chosen.encoded.reset();
+      } else if (parsed.edges == Edges::measured) {
+        QUERN_RETURN_IF_ERROR(try_edges(request, parsed.fits, kernels, chosen));
+      }
+      if (parsed.may_cut && parsed.edges != Edges::on) {
         QUERN_ASSIGN_OR_RETURN(std::optional<ChosenParts> parts, choose_parts(request, choice, kernels, chosen));
         if (parts) return parted(request, parsed, std::move(*parts));
       }
@@ -436,6 +464,7 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       QUERN_ASSIGN_OR_RETURN(const StoredParams stored, read_params(params, request.shape));
       way.layout = stored.layout;
       way.layout.reference = reference;
+      way.layout.edges = false;
       way.tightening = parsed.tightening_or(0);
       CodecPlan plan;
       plan.grid = make_grid(request.shape, way.layout);

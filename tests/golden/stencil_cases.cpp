@@ -260,6 +260,31 @@ void add_written_by_hand(std::vector<GoldenFile>& files) {
 
 }  // namespace
 
+/// Sheets that fold, with a jump across each.
+OwnedArray folded_sheets(DType dtype, Extents extents) {
+  const std::uint64_t columns = extents.begin()[extents.size() - 1];
+  return values_of(dtype, extents, [&](std::uint64_t i) {
+    const double height = wave(i % columns, 17) + wave(i / columns, 41);
+    const double smooth = field(extents, i, 0.01) / 4;
+    return smooth + (height > 0.25 ? 2 : height < -0.5 ? -1 : 0);
+  });
+}
+
+void add_edges(std::vector<GoldenFile>& files) {
+  const auto edges = [](const char* layout) {
+    return with(BoundKind::abs, 0.02, "stencil", {{"layout", layout}, {"edges", "on"}});
+  };
+  for (const char* layout : {"levels", "planes"}) {
+    files.push_back(one("stencil_edges_" + std::string(layout),
+                        "groups that are not linear, layout " + std::string(layout),
+                        folded_sheets(DType::f32, {12, 20, 33}), edges(layout)));
+  }
+  files.push_back(one("stencil_edges_land", "the same of two axes, with a mask",
+                      with_land(folded_sheets(DType::f64, {60, 70}), UINT64_C(0x7FF8) << 48), edges("levels")));
+  files.push_back(
+      one("stencil_edges_line", "the same of one axis", folded_sheets(DType::f32, {3000}), edges("levels")));
+}
+
 void add_stencil_files(std::vector<GoldenFile>& files) {
   add_layouts(files);
   add_types(files);
@@ -267,6 +292,7 @@ void add_stencil_files(std::vector<GoldenFile>& files) {
   add_lattices(files);
   add_prequantized(files);
   add_parts(files);
+  add_edges(files);
   add_exceptions(files);
   add_bounds(files);
   add_small(files);

@@ -36,6 +36,25 @@ void add_params_cases(std::vector<MustFailCase>& cases, const Bytes& raster, con
                    with_header(raster, [](Header& h) { h.dtype = DType::i64; })});
 }
 
+/// Groups that are not linear, with feature bit 7 or without it.
+void add_edges_cases(std::vector<MustFailCase>& cases, const Make& in_raster, const Make& in_levels) {
+  constexpr std::uint64_t kEdgesBit = 128;
+  const auto add = [&](const char* name, const char* why, const Bytes& stream, std::uint64_t features,
+                       std::initializer_list<std::uint8_t> params) {
+    cases.push_back({name, kCorrupt, why, with_header(stream, [&](Header& h) {
+                       h.must_understand = features;
+                       h.params = params;
+                     })});
+  };
+  const Bytes levels = in_levels.stream();
+  add("stencil_edges_unannounced", "groups that are not linear without the feature bit", levels, 0, {0, 0, 5});
+  add("stencil_edges_unnamed", "the feature bit of groups that are not linear without them", levels, kEdgesBit,
+      {0, 0, 1});
+  add("stencil_edges_raster", "groups that are not linear in raster order", in_raster.stream(), kEdgesBit, {0, 1, 4});
+  in_levels.add("stencil_edges_mode", "a chunk with groups that are not linear where none may be", kCorrupt,
+                [](Chunk& c) { c.mode = 9; });
+}
+
 /// Parameters that name a reference, with feature bit 5 or without it.
 void add_reference_cases(std::vector<MustFailCase>& cases, const Bytes& raster) {
   constexpr std::uint64_t kReferenceBit = 32;
@@ -329,6 +348,7 @@ void add_stencil_cases(std::vector<MustFailCase>& cases) {
   const Make in_raster(cases, "raster:2d:1", {kRows, kColumns}, StoredChunk{});
   const Make in_levels(cases, "levels:1d", {kColumns}, levels);
   add_params_cases(cases, in_raster.stream(), in_levels.stream());
+  add_edges_cases(cases, in_raster, in_levels);
   add_reference_cases(cases, in_raster.stream());
   add_parts_cases(cases, in_raster.stream());
   add_model_cases(in_raster);

@@ -41,8 +41,9 @@ class Header:
         at = Cursor(body, 12, len(body))
         require((at.unsigned(1), at.unsigned(1)) == (0, 1), 'version')
         features = at.varint(2**64 - 1)
-        require(features & ~377 == 0, 'feature that must be understood')
+        require(features & ~505 == 0, 'feature that must be understood')
         self.networks = features & 256 != 0
+        self.edges = features & 128 != 0  # a codec's own
         self.parts = features & 64 != 0
         self.references = features & 32 != 0
         self.mask_levels = features & 16 != 0
@@ -177,6 +178,7 @@ class StreamDecoder:
         seen.add('codec %d' % header.codec)
         self.codec = None
         require(not header.parts or header.codec == 3, 'parts of a codec without them')
+        require(not header.edges or header.codec == 3, 'groups that are not linear of a codec without them')
         require(not header.level_tables or header.codec in (3, 4), 'level tables of a codec without levels')
         if header.codec != 0:
             require(header.codec in CODECS and header.codec_version == 1, 'codec')

@@ -11,15 +11,16 @@ from quern_lorenzo import binary32, float_bits
 from quern_network import LevelModel
 from quern_stencil_symbols import Bits, ENDS, read_lanes
 
-RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED, DIFFERENCES, BESIDE = range(9)
-MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet'}
+RAW, CONSTANT, RASTER, LEVELS, WAVELET, LATTICE, PREQUANTIZED, DIFFERENCES, BESIDE, EDGES = range(10)
+MODES = {RASTER: 'raster', LEVELS: 'levels', WAVELET: 'wavelet', EDGES: 'levels with edges'}
+PLAIN_MODES = 'raster', 'levels', 'wavelet'
 
 FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0', 'stencil order 1', 'stencil order 2',
             'stencil order 3', 'stencil split axis'}
-FEATURES |= {'stencil %s %s' % (mode, what) for mode in MODES.values() for what in
+FEATURES |= {'stencil %s %s' % (mode, what) for mode in PLAIN_MODES for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
-FEATURES |= {'stencil lattice in ' + mode for mode in MODES.values()}
-FEATURES |= {'stencil prequantized in ' + mode for mode in MODES.values()}
+FEATURES |= {'stencil lattice in ' + mode for mode in PLAIN_MODES}
+FEATURES |= {'stencil prequantized in ' + mode for mode in PLAIN_MODES}
 FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}
 FEATURES |= {'stencil differences in ' + mode for mode in ('raster', 'wavelet')}
 FEATURES |= {'stencil model in the stream'}
@@ -82,9 +83,13 @@ def Codec(header, seen):
     require(header.dtype not in ('i64', 'u64'), 'element type')
     at = Cursor(header.params, 0, len(header.params))
     if header.parts:
+        require(not header.edges, 'groups that are not linear in parts')
         return PartedCodec(header, at, seen)
     first, second = at.unsigned(1), at.unsigned(1)
     order = at.unsigned(1) if not at.done() else 0
+    edges = order in (5, 6) and (len(header.params) == 3 or header.params[3] == 0)
+    order -= 4 if edges else 0
+    require(edges == header.edges, 'groups that are not linear')
     model = read_model(at, seen) if len(header.params) > 3 and header.params[3] == 0 else None
     reference = read_reference(at) if len(header.params) > 3 and model is None else None
     require((reference is not None) == header.references, 'reference')
@@ -94,6 +99,7 @@ def Codec(header, seen):
     require(at.done(), 'parameters')
     codec = LayoutCodec(header, header.shape, (first, second, order), reference, seen)
     codec.model = model
+    codec.edges = edges
     require(not header.level_tables or codec.levels() > 0, 'level tables without levels')
     return codec
 
@@ -177,6 +183,7 @@ class LayoutCodec:
         self.dtype, self.width, self.seen = header.dtype, header.width, seen
         first, second, self.order = layout
         require(first <= second <= len(shape), 'merged axes')
+        self.edges = False  # whether chunks may have groups that are not linear
         require(self.order <= 3, 'order')
         self.reference, self.model = reference, None
         self.section_ends = None  # of the chunk decoded last, if it is in levels
@@ -267,7 +274,8 @@ class LayoutCodec:
             return decode(cursor, extents, special, numbers)
         if reference is not None:
             self.seen.add('stencil alone beside a reference')
-        require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3, 'mode')
+        require(mode <= RASTER or mode == LEVELS and self.order in (1, 2) or mode == WAVELET and self.order == 3 or
+                mode == EDGES and self.edges, 'mode')
         if mode in (RAW, CONSTANT):
             elements = cursor.take(n * self.width if mode == RAW else self.width)
             require(cursor.done(), 'bytes left over in a chunk')
@@ -279,9 +287,9 @@ class LayoutCodec:
         masked = 0 if special is None else 1
         if mode == RASTER:
             model = quern_stencil_raster.Model(bits, head, self.layers(extents), masked, self.seen)
-        elif mode == LEVELS:
+        elif mode in (LEVELS, EDGES):
             model = quern_stencil_levels.Model(bits, head, self.axes(extents), self.order == 2, masked, self.seen,
-                                                networks=self.model)
+                                                networks=self.model, edges=mode == EDGES)
         else:
             model = quern_stencil_wavelet.Model(bits, self.axes(extents), masked, self.seen)
             if self.split:
@@ -290,7 +298,7 @@ class LayoutCodec:
         exceptions = self.read_exceptions(cursor, n, name)
         if masked:
             self.seen.add(name + 'mask')
-        if mode == LEVELS:
+        if mode in (LEVELS, EDGES):
             walk = quern_stencil_levels.Walk(model, head)
             values = walk.run(cursor, special or ())
             self.section_ends = walk.section_ends

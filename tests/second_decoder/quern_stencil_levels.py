@@ -1,4 +1,4 @@
-"""Chunks of stencil from coarse to fine (docs/format-stencil.md, modes 3 and 8)."""
+"""Chunks of stencil from coarse to fine (docs/format-stencil.md, modes 3, 8 and 9)."""
 from itertools import product
 
 from quern_bytes import Cursor, require
@@ -15,14 +15,15 @@ FEATURES |= {'stencil feature %d' % f for f in range(1, 30) if f not in (7, 11, 
 FEATURES |= {'stencil planes', 'stencil linear border', 'stencil mirrored border', 'stencil predictor of the level above',
              'stencil weights of the level above', 'stencil contexts of other planes', 'stencil contexts of set 1',
              'stencil tightening 0', 'stencil tightening 1', 'stencil tightening 2', 'stencil tightening 3',
-             'stencil constant context', 'stencil several sections', 'stencil one section'}
+             'stencil calmest mean', 'stencil curvature', 'stencil class without edges', 'stencil constant context', 'stencil several sections', 'stencil one section'}
 
 
 class Axes:
     """Places and classes of the levels."""
 
-    def __init__(self, extents, sequential, given=0):
+    def __init__(self, extents, sequential, given=0, edges=False):
         self.given = given  # planes that are a reference
+        self.edges = edges  # whether classes have groups that are not linear
         self.extents, self.rank = extents, len(extents)
         self.sequential = sequential and self.rank > 1
         self.hierarchical = list(range(1 if self.sequential else 0, self.rank))
@@ -96,11 +97,26 @@ class Axes:
         return pairs, single
 
 
+CALMEST, CURVATURE = 'calmest mean', 'curvature'
+MOST_GROUPS = 40
+EDGE_FACTORS = {1: 16, 2: 11, 3: 9, 5: 7, 6: 7}  # by the square of the distance
+
+
+def signed32(value):
+    return (value + 2**31) % 2**32 - 2**31
+
+
 class Predictor:
     """A kind and, for each group, a weight."""
 
     def __init__(self, axes, level, cls, later, fraction):
         self.pairs, self.single = axes.groups(level, cls, later)
+        self.edges = []  # groups that are not linear: what, and the offset of pair 1 along the axis of a curvature
+        self.edge_weights = {}
+        if axes.edges and cls:
+            self.edges = [(CALMEST, None)]
+            self.edges += [(CURVATURE, axes.vector({a: 1})) for a in axes.odd(cls) if axes.places(level, a) >= 4]
+            del self.edges[MOST_GROUPS - len(self.pairs) - len(self.single):]
         self.axes, self.cls, self.later, self.one = axes, cls, later, 2**fraction
 
     def read(self, bits, above, seen, networks):
@@ -112,7 +128,7 @@ class Predictor:
             if (above.pairs, above.single) != (self.pairs, self.single):
                 return self.set_kind(0)
             seen.add('stencil weights of the level above')
-            self.kind, self.weights = STORED, above.weights
+            self.kind, self.weights, self.edge_weights = STORED, above.weights, above.edge_weights
             return self
         kind = bits.take(3)
         require(kind != NETWORK or self.cls in networks, 'a class without a network')
@@ -122,11 +138,18 @@ class Predictor:
         seen.add('stencil predictor kind %d' % kind)
         if kind < STORED:
             return self.set_kind(kind)
+        with_edges = self.edges and bits.take(1)
+        if self.edges and not with_edges:
+            seen.add('stencil class without edges')
         order = bits.take(4)
         if kind == NETWORK:
             self.single = self.single + [self.axes.vector({})]
         self.kind, self.weights = kind, [bits.zigzag(order) for _ in self.pairs + self.single]
         total = sum(abs(w) * (2 if i < len(self.pairs) else 1) for i, w in enumerate(self.weights))
+        if with_edges:
+            self.edge_weights = {edge: bits.zigzag(order) for edge in self.edges}
+            seen.update('stencil ' + what for (what, _), w in self.edge_weights.items() if w)
+            total += sum(abs(w) for w in self.edge_weights.values())
         require(total <= 4 * self.one, 'sum of weights')
         return self
 
@@ -168,9 +191,9 @@ def features(axes, level, cls, later):
 
 
 class Model:
-    def __init__(self, bits, head, extents, sequential, masked, seen, given=0, networks=None):
+    def __init__(self, bits, head, extents, sequential, masked, seen, given=0, networks=None, edges=False):
         self.networks = networks
-        self.axes = axes = Axes(extents, sequential, given)
+        self.axes = axes = Axes(extents, sequential, given, edges)
         self.seen = seen
         if given:
             seen.add('stencil beside a reference of %d axes' % (axes.rank - 1))
@@ -273,6 +296,24 @@ class Walk:
             total = [(at + c * self.strides[a], f * g) for at, f in total for c, g in terms]
         return sum(f * self.x[at] for at, f in total)
 
+    def edge(self, predictor, what, offset, places, linear_axes):
+        """The value of a group that is not linear."""
+        at = lambda steps, along: signed32(self.value(places, tuple(steps * s for s in along), linear_axes))
+        if what == CURVATURE:
+            far, near, next_one, last = (at(k, offset) for k in (-3, -1, 1, 3))
+            limit = abs(signed32(next_one - near)) % 2**32 >> 2
+            return max(min(signed32(near + next_one - far - last) >> 4, limit), -limit)
+        best = None
+        for along in predictor.pairs:
+            if max(abs(s) for s in along) > 2:
+                continue
+            first, second = at(1, along), at(-1, along)
+            factor = EDGE_FACTORS[sum(s * s for s in along)]
+            distance = abs(signed32(first - second)) * factor % 2**32
+            if best is None or distance < best[0]:
+                best = distance, signed32(first + second) >> 1
+        return best[1]
+
     def size(self, places, offset):
         """Magnitude of the residual at an offset."""
         at = 0
@@ -338,6 +379,8 @@ class Walk:
             network_weight = predictor.weights[-1]
             taps = [(w, offset) for w, offset in taps if any(offset)]
         linear = self.axes.hierarchical if m.linear else []
+        ends = [a for a in linear if a >= self.axes.rank - 2]
+        edges = [(w, edge) for edge, w in predictor.edge_weights.items() if w]
         quantum = max(1, (LEVEL_STEPS[m.tightening][min(self.level, 3)] << self.head.value_bits) // 16)
         for places in self.points(self.level, cls, plane):
             at = sum((q if self.axes.sequential and a == 0 else q << self.level) * self.strides[a]
@@ -345,6 +388,7 @@ class Walk:
             total = sum(w * self.value(places, offset, linear) for w, offset in taps)
             if network:
                 total += network_weight * self.network_value(network, cls, places)
+            total += sum(w * self.edge(predictor, *edge, places, ends) for w, edge in edges)
             p = round2(total, self.head.fraction)
             if at - self.given in special:
                 self.x[at] = min(max(p, m.low), m.high)
@@ -353,6 +397,8 @@ class Walk:
                 residual = lanes[index % len(lanes)].residual(m.distributions[level])
                 self.x[at] = p + residual * quantum
                 self.magnitude[at] = min(abs(residual), MAGNITUDE_LIMIT)
+            if self.axes.edges:
+                require(abs(self.x[at]) < 2**26 and self.magnitude[at] < 2**16, 'values beside edges')
             index += 1
         return index
 

@@ -20,6 +20,7 @@ struct LevelAxes {
   std::size_t rank = 1;
   std::array<std::size_t, kMaxAxes> extents{1, 1, 1, 1};
   bool sequential = false;
+  bool edges = false;     ///< classes have groups that are not linear
   std::size_t given = 0;  ///< planes of the sequential axis that a decoder has before it reads: 0, or 1 of 2
 
   bool hierarchical(std::size_t axis) const { return !sequential || axis != 0; }

@@ -85,8 +85,12 @@ Result<ChunkCost> estimate_levels(const EncodeSpec& spec, const ConstBox3& in, c
                                   bool narrow, std::span<std::uint8_t> scratch);
 
 std::size_t levels_decode_scratch_bytes(const ChunkSpec& spec);
-/// Decodes what follows the mode.
-Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+/// Whether that first byte of a chunk says that it is in levels, not beside a reference.
+constexpr bool is_in_levels(std::uint8_t mode) {
+  return mode == static_cast<std::uint8_t>(Mode::levels) || mode == static_cast<std::uint8_t>(Mode::levels_edges);
+}
+/// Decodes what follows the mode, which is levels_edges if `edges`, else levels.
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, bool edges, const MutableBox3& out,
                      std::span<std::uint8_t> scratch);
 
 std::size_t levels_after_decode_scratch_bytes(const ChunkSpec& spec);
@@ -94,9 +98,9 @@ std::size_t levels_after_decode_scratch_bytes(const ChunkSpec& spec);
 Status decode_levels_after(const ChunkSpec& spec, std::span<const std::uint8_t> in, const ConstBox3& reference,
                            const MutableBox3& out, std::span<std::uint8_t> scratch);
 
-/// Decodes what follows the mode to a level of the array: see decode_coarse in coarse_chunk.h.
-Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
-                            const LevelForm& form, unsigned level, const MutableBox3& out,
+/// The same to a level of the array: see decode_coarse in coarse_chunk.h.
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, bool edges,
+                            const MutableBox3& chunk, const LevelForm& form, unsigned level, const MutableBox3& out,
                             std::span<std::uint8_t> scratch);
 /// How many of a chunk's first bytes hold levels n and coarser, ..., 1 and coarser; none when it has to be whole.
 /// `form` is the array at any level from 1 on. May throw std::bad_alloc.

@@ -65,7 +65,10 @@ Status decode_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, co
       spread_lattice(lattice, spec.dtype, out);
       return {};
     }
-    case Mode::levels: return decode_levels_coarse(spec, content, chunk, form, level, out, scratch);
+    case Mode::levels:
+    case Mode::levels_edges:
+      return decode_levels_coarse(spec, content, in[0] == static_cast<std::uint8_t>(Mode::levels_edges), chunk, form,
+                                  level, out, scratch);
     case Mode::wavelet: return decode_wavelet_coarse(spec, content, chunk, form, level, out, scratch);
     case Mode::raw:
     case Mode::constant: {

@@ -33,7 +33,7 @@ struct DecodeMemory {
         predicted(arena.take<std::int64_t>(row_room(axes.extents[axes.rank - 1]))),
         small_predicted(arena.take<std::int32_t>(row_room(axes.extents[axes.rank - 1]))),
         grid(arena, axes, networks),
-        predictor(arena) {}
+        predictor(arena, axes.extents[axes.rank - 1]) {}
   Predictor* predictors;
   kernels::TokenTable* tables;
   std::uint8_t* contexts;  ///< levels of a row
@@ -193,8 +193,9 @@ class LevelsReader {
   }
   /// Predictions and contexts of a row of a run; true where the predictions are small ones.
   bool predict_row(const CodedRun& run, std::size_t number) {
-    const kernels::RowSourcesView<Value>& sources = memory_.predictor.row(number);
     const std::size_t begin = number * memory_.grid.row_pitch();
+    const kernels::RowSourcesView<Value>& sources =
+        memory_.predictor.predicted_row(number, begin, run.columns, spec_.kernels->edges);
     const kernels::StencilRowKernels& rows = spec_.kernels->rows;
     if constexpr (kNarrow) {
       if (memory_.predictor.small(memory_.grid)) {
@@ -385,6 +386,7 @@ Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const 
       if (reference != nullptr) reader.follow(*reference, room);
       const Status status = reader.run(in, level, coarse);
       if (!reader.too_wide()) return status;
+      if (view.axes.edges) return Status(StatusCode::corrupt, "stencil: values are too large for their groups");
     }
     Arena arena(scratch.data());
     double* const room = arena.take<double>(given_elems);
@@ -395,6 +397,7 @@ Status decode_to(const ChunkSpec& spec, const LevelsView& view, std::span<const 
   });
 }
 
+bool may_be_levels(const ChunkSpec& spec, bool edges) { return edges ? spec.form.edges : spec.form.levels; }
 Status not_in_levels() { return Status(StatusCode::corrupt, "stencil: a chunk in levels where none may be"); }
 
 /// The level of its own that a chunk has to be decoded to: that of the array, but no coarser than there are. All of
@@ -407,10 +410,12 @@ unsigned own_level(const LevelForm& form, const LevelsView& view, unsigned level
 
 }  // namespace
 
-Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& out,
+Status decode_levels(const ChunkSpec& spec, std::span<const std::uint8_t> in, bool edges, const MutableBox3& out,
                      std::span<std::uint8_t> scratch) {
-  if (!spec.form.levels) return not_in_levels();
-  return decode_to(spec, LevelsView(out, spec.form), in, nullptr, out, 0, nullptr, scratch);
+  if (!may_be_levels(spec, edges)) return not_in_levels();
+  LevelsView view(out, spec.form);
+  view.axes.edges = edges;
+  return decode_to(spec, view, in, nullptr, out, 0, nullptr, scratch);
 }
 
 Status decode_levels_after(const ChunkSpec& spec, std::span<const std::uint8_t> in, const ConstBox3& reference,
@@ -418,11 +423,12 @@ Status decode_levels_after(const ChunkSpec& spec, std::span<const std::uint8_t> 
   return decode_to(spec, LevelsView::after_reference(out, spec.form), in, &reference, out, 0, nullptr, scratch);
 }
 
-Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, const MutableBox3& chunk,
-                            const LevelForm& form, unsigned level, const MutableBox3& out,
+Status decode_levels_coarse(const ChunkSpec& spec, std::span<const std::uint8_t> in, bool edges,
+                            const MutableBox3& chunk, const LevelForm& form, unsigned level, const MutableBox3& out,
                             std::span<std::uint8_t> scratch) {
-  if (!spec.form.levels) return not_in_levels();
-  const LevelsView view(chunk, spec.form);
+  if (!may_be_levels(spec, edges)) return not_in_levels();
+  LevelsView view(chunk, spec.form);
+  view.axes.edges = edges;
   const unsigned own = own_level(form, view, level);
   std::array<unsigned, kMaxAxes> has{};
   for (std::size_t a = 0; a < view.axes.rank; ++a) has[a] = view.axes.hierarchical(a) ? own : 0;
@@ -438,8 +444,9 @@ Result<Vector<std::uint64_t>> level_cuts(const ChunkSpec& spec, std::span<const 
     for (std::uint64_t& cut : cuts) cut += kLatticeHead;
     return cuts;
   }
-  if (chunk.empty() || chunk[0] != static_cast<std::uint8_t>(Mode::levels)) return cuts;
-  const LevelsView view(MutableBox3{nullptr, extents}, spec.form);
+  if (chunk.empty() || !is_in_levels(chunk[0])) return cuts;
+  LevelsView view(MutableBox3{nullptr, extents}, spec.form);
+  view.axes.edges = chunk[0] == static_cast<std::uint8_t>(Mode::levels_edges);
   if (own_level(form, view, 1) == 0) return cuts;
   Vector<Predictor> predictors(LevelsModel::predictor_count(view.axes));
   LevelsModel model;

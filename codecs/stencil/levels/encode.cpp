@@ -96,8 +96,10 @@ class LevelsWriter {
     const std::size_t raw_bytes = memory_.elems * sizeof(Bits);
     if (bits / 8 + loop_.exceptions().size() >= raw_bytes) return 0;
     Vector<std::uint8_t> head;
-    if (given_ == nullptr) head.push_back(static_cast<std::uint8_t>(Mode::levels));
-    write_levels_model(model_, view_.axes, head);
+    LevelAxes stored = view_.axes;
+    stored.edges = stored.edges && uses_edges();
+    if (given_ == nullptr) head.push_back(static_cast<std::uint8_t>(stored.edges ? Mode::levels_edges : Mode::levels));
+    write_levels_model(model_, stored, head);
     Writer writer(head);
     std::sort(loop_.exceptions().begin(), loop_.exceptions().end());
     write_exceptions(loop_.exceptions(), writer);
@@ -164,6 +166,13 @@ class LevelsWriter {
     }
   }
 
+  /// Whether a class is predicted from groups that are not linear.
+  bool uses_edges() const {
+    for (std::size_t i = 0; i < LevelsModel::predictor_count(view_.axes); ++i)
+      if (model_.predictors[i].edges) return true;
+    return false;
+  }
+
   /// Order-0 entropy of all levels, in units of 2^-12.
   std::uint64_t plain_bits() const {
     std::uint64_t bits = 0;
@@ -187,7 +196,8 @@ class LevelsWriter {
   void choose(unsigned level, const CodePlaces& places, std::size_t parity_class, bool later) {
     const bool network = predict_by_network(level, parity_class);
     choose_predictor(grid(), ClassRows(grid(), parity_class, later), places, targets(level),
-                     memory_.predictor.list(later, parity_class), network, LevelsFitting(spec_), fit_room_, model_);
+                     memory_.predictor.list(later, parity_class), network, LevelsFitting(spec_),
+                     memory_.predictor.edges(), fit_room_, model_);
     memory_.predictor.forget(later, parity_class);
   }
 
@@ -380,9 +390,12 @@ Result<R> with_writer(bool may, const EncodeSpec& spec, const ConstBox3& in, con
       if (writer.fits()) return result;
       sorted = false;
     }
+    // Groups that are not linear are made from narrow values alone.
+    LevelsView linear = view;
+    linear.axes.edges = false;
     Arena cut(scratch.data());
-    LevelsEncodeMemory<double> memory(cut, view.axes, spec);
-    LevelsWriter<decltype(element), double> writer(spec, in, format, view, given, memory, sorted);
+    LevelsEncodeMemory<double> memory(cut, linear.axes, spec);
+    LevelsWriter<decltype(element), double> writer(spec, in, format, linear, given, memory, sorted);
     return f(writer);
   });
 }

@@ -95,7 +95,7 @@ struct LevelsEncodeMemory : LevelsCodesMemory {
         contexts(arena.take<std::uint32_t>(row)),
         spread(arena.take<std::uint32_t>(row)),
         counts(arena),
-        predictor(arena),
+        predictor(arena, axes.extents[axes.rank - 1]),
         grid_begin(arena.used()),
         grid(arena, axes, spec.networks != nullptr),
         sections(arena, arena.share<std::uint16_t>(grid_begin, SectionWriter::room(spec.raw_bytes())), spec.raw_bytes(),

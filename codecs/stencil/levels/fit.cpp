@@ -52,7 +52,8 @@ void gather_samples(const LevelAxes& axes, unsigned level, const ClassRows& rows
     double* const to = room.block(room.filled.size() - 1, width) + room.filled.back();
     features.open(index);
     for (std::size_t g = 0; g < width; ++g)
-      features.fill(columns, g, g == 0 ? nullptr : to, unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
+      features.fill(columns, g, g == 0 || !list.groups[g].keeps_level() ? nullptr : to,
+                    unit / (list.groups[g].pair ? 2 : 1), to + g * kSampleBlock);
     double* const target = to + width * kSampleBlock;
     const std::int64_t* const wanted_values = targets.rows->row(rows.parity_class, index, code);
     if (columns.gaps) {
@@ -86,9 +87,9 @@ void add_feature(const SampledColumns& columns, const Value* const* rows, const 
 template <class Value>
 class GridFeatures {
  public:
-  GridFeatures(const LevelGridOf<Value>& grid, std::size_t parity_class, const GroupList& list,
+  GridFeatures(const LevelGridOf<Value>& grid, std::size_t parity_class, const GroupList& list, EdgeRows<Value>& edges,
                const kernels::StencilKernels& kernels)
-      : grid_(grid), parity_class_(parity_class), list_(list), kernels_(kernels) {
+      : grid_(grid), parity_class_(parity_class), list_(list), edges_(edges), kernels_(kernels) {
     one_.count = 1;
     ones_.fill(1);
     grid.plan_values(parity_class, list, ones_, planned_);
@@ -99,8 +100,16 @@ class GridFeatures {
     inside_ = grid_.inside(index);
     first_ = 0;
     if (inside_) grid_.planned_sources(index, planned_, sources_);
+    if (list_.count == list_.linear) return;
+    edges_.open(grid_, parity_class_, index, list_, nullptr);
+    edges_.make(0, grid_.view(parity_class_).extents[grid_.axes().rank - 1], kernels_.edges);
   }
   void fill(const SampledColumns& columns, std::size_t g, const double* mean, double scale, double* out) {
+    if (g >= list_.linear) {
+      constexpr double kOne = 1;
+      const Value* const row = edges_.row(g - list_.linear);
+      return add_feature<Value>(columns, &row, &kOne, 1, mean, scale, kernels_, out);
+    }
     std::size_t count = list_.groups[g].pair ? 2 : 1;
     if (!inside_) {
       one_.groups[0] = list_.groups[g];
@@ -117,6 +126,7 @@ class GridFeatures {
   const LevelGridOf<Value>& grid_;
   std::size_t parity_class_;
   const GroupList& list_;
+  EdgeRows<Value>& edges_;
   const kernels::StencilKernels& kernels_;
   GroupList one_;
   GroupWeights ones_{};
@@ -187,19 +197,20 @@ class PredictorFit {
       candidate.weights = fixed_weights(axes_, kind, c, list_, model_.format.weight_bits);
       consider(candidate, 4);
     }
-    if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.count &&
+    if (how_.parts.weights && samples_ >= kMinSamplesPerGroup * list_.linear &&
         kind_possible(axes_, kFitted, c, rows_.later)) {
-      fit(true);
-      if (axes_.given > 0) fit(false);
+      fit({});
+      if (axes_.given > 0) fit({.double_steps = false});
+      if (list_.count > list_.linear && samples_ >= kMinSamplesPerGroup * list_.count) fit({.edges = true});
     }
     predictor = best_;
   }
-  /// Takes a fit of all groups, the last of which is a network's, where it costs clearly less than another predictor.
+  /// Takes a fit of all groups, a network's among them, where it costs clearly less than another predictor.
   void run_network(std::uint64_t other_cost) {
     Predictor& predictor = model_.predictor(level_, rows_.later, rows_.parity_class);
     best_ = predictor;
     best_cost_ = other_cost - other_cost / kNetworkGain;
-    if (samples_ >= kMinSamplesPerGroup * list_.count) fit(true);
+    if (samples_ >= kMinSamplesPerGroup * list_.count) fit({.edges = true});
     predictor = best_;
   }
   std::uint64_t best_cost() const { return best_cost_; }
@@ -214,7 +225,7 @@ class PredictorFit {
     std::int64_t sum = 0;
     for (std::size_t g = 0; g < list_.count; ++g) {
       u[g] = static_cast<double>(weights[g] * taps_[g]) / one;
-      sum += std::int64_t{weights[g]} * taps_[g];
+      if (list_.groups[g].keeps_level()) sum += std::int64_t{weights[g]} * taps_[g];
     }
     u[0] = static_cast<double>(sum) / one - 1;
     return u;
@@ -250,8 +261,16 @@ class PredictorFit {
     return offset[0] != 0 && std::count(offset.begin(), offset.end(), 0) < static_cast<std::ptrdiff_t>(kMaxAxes) - 2;
   }
 
-  /// Without `double_steps`, groups that go into the reference along two axes have no weight.
-  void fit(bool double_steps) {
+  /// Which groups may have a weight.
+  struct Fitted {
+    bool double_steps = true;  ///< those that go into the reference along two axes
+    bool edges = false;        ///< those that are not linear
+  };
+  bool pinned(std::size_t g, const Fitted& fitted) const {
+    return (!fitted.double_steps && is_double_step(g)) || (!fitted.edges && g >= list_.linear);
+  }
+
+  void fit(const Fitted& fitted) {
     const std::size_t unknowns = list_.count;
     const std::size_t width = unknowns + 1;
     const auto prior = coefficients(fixed_weights(axes_, 0, rows_.parity_class, list_, model_.format.weight_bits));
@@ -272,26 +291,29 @@ class PredictorFit {
       for (std::size_t k = 0; k < unknowns; ++k)
         for (std::size_t g = 0; g < unknowns; ++g)
           sums.at(unknowns, k) -= prior[g] * (g <= k ? sums.at(k, g) : sums.at(g, k));
-      if (!solve(sums, prior, total * kRidge, double_steps, u)) return;
+      if (!solve(sums, prior, total * kRidge, fitted, u)) return;
     }
     Predictor candidate;
-    const bool network = list_.groups[unknowns - 1] == kNetworkGroup;
+    const bool network = list_.linear > 0 && list_.groups[list_.linear - 1] == kNetworkGroup;
     candidate.kind = network ? static_cast<std::uint8_t>(PredictorKind::network) : kFitted;
-    if (round_weights(u, candidate.weights)) return consider(candidate, stored_bits(candidate.weights));
+    if (round_weights(u, candidate.weights)) {
+      candidate.edges = stored_count(candidate.weights) > list_.linear;
+      return consider(candidate, stored_bits(candidate.weights));
+    }
     if (axes_.given == 0) return;
     // Many weights beside a reference may be larger together than they may be: a stronger pull makes them smaller.
     for (double pull = kRidge; pull < 64; pull *= 4) {
-      if (!solve(sums, prior, total * pull, double_steps, u)) return;
+      if (!solve(sums, prior, total * pull, fitted, u)) return;
       if (round_weights(u, candidate.weights)) return consider(candidate, stored_bits(candidate.weights));
     }
   }
 
   /// Adds a pull towards the prior, which has no weight for groups that it does not know, and solves.
-  bool solve(SquareSums& sums, const std::array<double, kMaxGroups>& prior, double pull, bool double_steps,
+  bool solve(SquareSums& sums, const std::array<double, kMaxGroups>& prior, double pull, const Fitted& fitted,
              std::array<double, kMaxGroups>& u) const {
     constexpr double kPinned = 1e9;
     for (std::size_t k = 0; k < list_.count; ++k)
-      sums.at(k, k) += double_steps || !is_double_step(k) ? pull : kPinned * (pull + sums.at(k, k));
+      sums.at(k, k) += pinned(k, fitted) ? kPinned * (pull + sums.at(k, k)) : pull;
     std::array<double, kMaxGroups> change{};
     if (!solve_symmetric(sums, list_.count, change.data())) return false;
     for (std::size_t k = 0; k < list_.count; ++k) u[k] = prior[k] + change[k];
@@ -307,7 +329,7 @@ class PredictorFit {
       const double w = u[g] * one / taps_[g];
       if (!(std::fabs(w) < 8 * one)) return false;
       weights[g] = static_cast<std::int32_t>(std::lrint(w));
-      sum += std::int64_t{weights[g]} * taps_[g];
+      if (list_.groups[g].keeps_level()) sum += std::int64_t{weights[g]} * taps_[g];
     }
     // The first group takes up what rounding did to the sum: levels are kept.
     weights[0] = static_cast<std::int32_t>((std::lrint((1 + u[0]) * one) - sum) / taps_[0]);
@@ -315,11 +337,16 @@ class PredictorFit {
     return magnitudes <= std::int64_t{1} << (model_.format.weight_bits + kLevelWeightSumBits);
   }
 
+  std::size_t stored_count(const GroupWeights& weights) const {
+    for (std::size_t g = list_.linear; g < list_.count; ++g)
+      if (weights[g] != 0) return list_.count;
+    return list_.linear;
+  }
   std::uint64_t stored_bits(const GroupWeights& weights) const {
     std::uint64_t least = UINT64_MAX;
     for (unsigned order = 0; order < 16; ++order) {
       std::uint64_t bits = 8;
-      for (std::size_t g = 0; g < list_.count; ++g)
+      for (std::size_t g = 0; g < stored_count(weights); ++g)
         bits += golomb_bits(kernels::zigzag(static_cast<std::uint32_t>(weights[g])), order);
       least = std::min(least, bits);
     }
@@ -345,12 +372,12 @@ class PredictorFit {
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, bool network, const LevelsFitting& how,
-                      FitRoom& room, LevelsModel& model) {
+                      EdgeRows<Value>& edges, FitRoom& room, LevelsModel& model) {
   const auto gather = [&](const GroupList& groups) {
     room.filled.clear();
     if (groups.count > 0 && rows.rows > 0)
       gather_samples(grid.axes(), grid.level(), rows, places, targets, groups, how, model, room,
-                     GridFeatures<Value>(grid, rows.parity_class, groups, how.kernels));
+                     GridFeatures<Value>(grid, rows.parity_class, groups, edges, how.kernels));
   };
   gather(list);
   PredictorFit fit(grid.axes(), grid.level(), rows, list, how, room, model);
@@ -374,8 +401,8 @@ void choose_predictor_from(const double* sums, const LevelAxes& axes, unsigned l
 }
 
 template void choose_predictor(const LevelGridOf<double>&, const ClassRows&, const CodePlaces&, const LevelTargets&,
-                               const GroupList&, bool, const LevelsFitting&, FitRoom&, LevelsModel&);
+                               const GroupList&, bool, const LevelsFitting&, EdgeRows<double>&, FitRoom&, LevelsModel&);
 template void choose_predictor(const LevelGridOf<std::int32_t>&, const ClassRows&, const CodePlaces&,
-                               const LevelTargets&, const GroupList&, bool, const LevelsFitting&, FitRoom&,
-                               LevelsModel&);
+                               const LevelTargets&, const GroupList&, bool, const LevelsFitting&,
+                               EdgeRows<std::int32_t>&, FitRoom&, LevelsModel&);
 }  // namespace quern::codec::stencil

@@ -8,6 +8,7 @@
 #include <quern/memory.h>
 
 #include "codecs/stencil/least_squares/sample_memory.h"
+#include "codecs/stencil/levels/edge_rows.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/samples.h"
@@ -56,7 +57,7 @@ inline std::size_t loop_rounds(Effort effort) { return effort >= Effort::low ? 1
 template <class Value>
 void choose_predictor(const LevelGridOf<Value>& grid, const ClassRows& rows, const CodePlaces& places,
                       const LevelTargets& targets, const GroupList& list, bool network, const LevelsFitting& how,
-                      FitRoom& room, LevelsModel& model);
+                      EdgeRows<Value>& edges, FitRoom& room, LevelsModel& model);
 
 SampledRows predictor_rows(const ClassRows& rows, Effort effort);
 /// The same choice, on sums that somebody else has made: of each of predictor_rows() and each group the values that its

@@ -205,8 +205,8 @@ template <class Visit>
 void for_taps(const GroupList& list, const GroupWeights& weights, TapCount& out, const Visit& visit) {
   out = {};
   for (std::size_t g = 0; g < list.count; ++g) {
-    if (weights[g] == 0) continue;
     const TapGroup& group = list.groups[g];
+    if (weights[g] == 0 || group.source != TapSource::points) continue;
     visit(group.offset, weights[g]);
     if (!group.pair) continue;
     Offset opposite{};

@@ -68,8 +68,9 @@ class LevelsLoop {
   void code_run(const CodedRun& run, Run pass) {
     memory_.predictor.open_values(memory_.grid, run, model_);
     for_rows(memory_.grid, run, [&](const CodedRow& row, std::size_t number) {
-      const kernels::RowSourcesView<Value>& sources = memory_.predictor.row(number);
       const std::size_t begin = number * memory_.grid.row_pitch();
+      const kernels::RowSourcesView<Value>& sources =
+          memory_.predictor.predicted_row(number, begin, row.columns, spec_.kernels->edges);
       bool kept = false;
       if (!rows_.masked()) {
         kept = code_row(row, sources, begin, pass);

@@ -65,7 +65,9 @@ void write_predictors(const LevelsModel& model, const LevelAxes& axes, BitWriter
         }
         writer.put(predictor.kind, kKindBits);
         if (!has_weights(predictor.kind)) continue;
-        const std::size_t count = groups_of_kind(groups_of(axes, level, c, later), predictor.kind).count;
+        const GroupList list = groups_of_kind(groups_of(axes, level, c, later), predictor.kind);
+        if (list.count > list.linear) writer.put(predictor.edges ? 1 : 0, 1);
+        const std::size_t count = predictor.edges ? list.count : list.linear;
         const unsigned order = best_order(predictor, count);
         writer.put(order, kOrderBits);
         for (std::size_t g = 0; g < count; ++g)
@@ -76,9 +78,11 @@ void write_predictors(const LevelsModel& model, const LevelAxes& axes, BitWriter
 }
 
 Status read_weights(BitReader& reader, const GroupList& list, unsigned weight_bits, Predictor& predictor) {
+  predictor.edges = list.count > list.linear && reader.get(1) != 0;
+  const std::size_t count = predictor.edges ? list.count : list.linear;
   const auto order = static_cast<unsigned>(reader.get(kOrderBits));
   std::uint64_t sum = 0;
-  for (std::size_t g = 0; g < list.count; ++g) {
+  for (std::size_t g = 0; g < count; ++g) {
     const auto weight = static_cast<std::int64_t>(kernels::unzigzag(reader.get_golomb(order)));
     sum += static_cast<std::uint64_t>(std::abs(weight)) * (list.groups[g].pair ? 2 : 1);
     if (reader.failed() || sum > std::uint64_t{1} << (weight_bits + kLevelWeightSumBits))
@@ -173,7 +177,9 @@ void take_coarser(const LevelAxes& axes, unsigned level, bool later, std::size_t
   Predictor& predictor = model.predictor(level, later, parity_class);
   predictor.as_coarser = true;
   predictor.kind = coarser.kind;
+  predictor.edges = false;
   if (coarser.kind == kFitted && list == groups_of(axes, level + 1, parity_class, later)) {
+    predictor.edges = coarser.edges;
     predictor.weights = coarser.weights;
     return;
   }

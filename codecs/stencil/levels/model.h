@@ -28,6 +28,7 @@ inline constexpr unsigned kLevelWeightSumBits = 2;
 struct Predictor {
   std::uint8_t kind = 0;    ///< PredictorKind
   bool as_coarser = false;  ///< stored as: like the class of the next coarser level
+  bool edges = false;       ///< of kind `fitted`: groups that are not linear have weights, too
   GroupWeights weights{};   ///< in the order of groups_of()
 };
 

@@ -46,9 +46,8 @@ Offset along(std::size_t axis, int steps) {
   return offset;
 }
 
-}  // namespace
-
-GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
+/// The groups that are weighted sums of points.
+GroupList linear_groups(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
   GroupList list;
   const auto odd = [&](std::size_t a) { return axes.parity(parity_class, a) != 0; };
   for (std::size_t a = 0; a < axes.rank; ++a)
@@ -86,9 +85,24 @@ GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_cl
   return list;
 }
 
+}  // namespace
+
 GroupList groups_of_kind(GroupList groups, std::uint8_t kind) {
-  if (kind == static_cast<std::uint8_t>(PredictorKind::network)) groups.groups[groups.count++] = kNetworkGroup;
+  if (kind != static_cast<std::uint8_t>(PredictorKind::network)) return groups;
+  if (groups.count == kMaxGroups) --groups.count;
+  for (std::size_t g = groups.count++; g > groups.linear; --g) groups.groups[g] = groups.groups[g - 1];
+  groups.groups[groups.linear++] = kNetworkGroup;
   return groups;
+}
+
+GroupList groups_of(const LevelAxes& axes, unsigned level, std::size_t parity_class, bool later) {
+  GroupList list = linear_groups(axes, level, parity_class, later);
+  if (!axes.edges || parity_class == 0) return list;
+  list.add({}, TapSource::calmest_mean);
+  for (std::size_t a = 0; a < axes.rank; ++a)
+    if (axes.parity(parity_class, a) != 0 && axes.points(a, level) >= kLongPoints)
+      list.add(along(a, 1), TapSource::curvature);
+  return list;
 }
 
 bool kind_possible(const LevelAxes& axes, std::uint8_t kind, std::size_t parity_class, bool later) {
@@ -105,7 +119,7 @@ GroupWeights fixed_weights(const LevelAxes& axes, std::uint8_t kind, std::size_t
   GroupWeights weights{};
   const std::int32_t one = std::int32_t{1} << weight_bits;
   if (kind == static_cast<std::uint8_t>(PredictorKind::previous) || parity_class == 0) {
-    for (std::size_t g = 0; g < list.count; ++g)
+    for (std::size_t g = 0; g < list.linear; ++g)
       if (list.groups[g].offset == along(0, -1)) weights[g] = one;
     return weights;
   }
@@ -116,14 +130,14 @@ GroupWeights fixed_weights(const LevelAxes& axes, std::uint8_t kind, std::size_t
   for (std::size_t a = 0; a < axes.rank; ++a) {
     if (axes.parity(parity_class, a) == 0 || (single && a != kind - 1u)) continue;
     std::size_t near = 0;
-    std::size_t far = list.count;
-    for (std::size_t g = 0; g < list.count; ++g) {
+    std::size_t far = list.linear;
+    for (std::size_t g = 0; g < list.linear; ++g) {
       if (list.groups[g].offset == along(a, 1)) near = g;
       if (list.groups[g].offset == along(a, 3)) far = g;
     }
     if (first == list.count) first = near;
     weights[near] = one / 2 / share;
-    if (far < list.count) {
+    if (far < list.linear) {
       weights[far] = -(one / 16 / share);
       weights[near] -= weights[far];
       left -= weights[far];

@@ -15,10 +15,21 @@ namespace quern::codec::stencil {
 /// planes.
 using Offset = std::array<std::int8_t, kMaxAxes>;
 
-/// One weight: of an offset, and of its opposite if it is a pair.
+/// Where the value of a group comes from.
+enum class TapSource : std::uint8_t {
+  points,        ///< the points at its offsets
+  calmest_mean,  ///< the mean of that pair of the linear groups whose points differ least: see edge_rows.h
+  curvature,     ///< limited curvature along the axis of the offset
+};
+
+/// One weight: of an offset, and of its opposite if it is a pair; or of a number made from many points.
 struct TapGroup {
   Offset offset{};
   bool pair = false;
+  TapSource source = TapSource::points;
+
+  /// Whether weights of it count for the sum that keeps levels.
+  bool keeps_level() const { return source != TapSource::curvature; }
 
   friend bool operator==(const TapGroup&, const TapGroup&) = default;
 };
@@ -29,8 +40,16 @@ using GroupWeights = std::array<std::int32_t, kMaxGroups>;
 struct GroupList {
   std::array<TapGroup, kMaxGroups> groups{};
   std::size_t count = 0;
+  std::size_t linear = 0;  ///< those that come first and are points
 
-  void add(const Offset& offset, bool pair) { groups[count++] = {offset, pair}; }
+  void add(const Offset& offset, bool pair) {
+    groups[count++] = {offset, pair};
+    linear = count;
+  }
+  /// One that is not linear, if there is room.
+  void add(const Offset& offset, TapSource source) {
+    if (count < kMaxGroups) groups[count++] = {offset, false, source};
+  }
   friend bool operator==(const GroupList& a, const GroupList& b) {
     if (a.count != b.count) return false;
     for (std::size_t i = 0; i < a.count; ++i)
@@ -39,7 +58,7 @@ struct GroupList {
   }
 };
 
-/// The offset of what a network makes of the point itself.
+/// What a network makes of the point: the last one that is linear.
 inline constexpr TapGroup kNetworkGroup{{}, false};
 
 /// The groups of a class at a level; `later`: of planes after the first of a sequential axis.

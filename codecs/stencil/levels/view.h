@@ -38,6 +38,7 @@ struct LevelsView {
     }
     if (axes.rank == 0) axes.rank = 1;
     axes.sequential = form.sequential && axes.rank > 1;
+    axes.edges = form.edges;
   }
 
   /// The same box as the second of two planes, of which the first is given: all its own axes are hierarchical, and one
@@ -45,6 +46,7 @@ struct LevelsView {
   template <class Box>
   static LevelsView after_reference(const Box& box, LevelsForm form) {
     form.sequential = false;
+    form.edges = false;
     LevelsView view(box, form);
     if (view.axes.rank == kMaxAxes) {
       form.inner = 1;

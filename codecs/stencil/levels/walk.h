@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "codecs/stencil/levels/context.h"
+#include "codecs/stencil/levels/edge_rows.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/raster/planes.h"
@@ -75,10 +76,12 @@ class RowPredictorOf {
  public:
   using LevelGrid = LevelGridOf<Value>;
 
-  explicit RowPredictorOf(Arena& arena)
+  /// `columns`: of the longest row.
+  RowPredictorOf(Arena& arena, std::size_t columns)
       : plans_(arena.take<Plan>(2 * kParityClasses)),
         values_(arena.take<ValueSourcesOf<Value>>(1)),
-        contexts_(arena.take<ContextSources<Value>>(1)) {}
+        contexts_(arena.take<ContextSources<Value>>(1)),
+        edges_(arena, columns) {}
 
   /// To be called when a level is open, and when its predictors or context weights are no longer the same.
   void start_level(const LevelGrid& grid) {
@@ -95,19 +98,30 @@ class RowPredictorOf {
   void forget(bool later, std::size_t parity_class) { plan(later, parity_class).has_taps = false; }
   const GroupList& list(bool later, std::size_t parity_class) { return plan(later, parity_class).list; }
 
+  /// Room that nobody needs between runs.
+  EdgeRows<Value>& edges() { return edges_; }
+
   /// Finds what the rows of a run are predicted from.
   void open_values(const LevelGrid& grid, const CodedRun& run, const LevelsModel& model) {
     const ContextRow& first = run.first;
     Plan& plan = this->plan(first.later, first.parity_class);
-    const auto& [kind, as_coarser, weights] = model.predictor(first.level, first.later, first.parity_class);
+    const Predictor& predictor = model.predictor(first.level, first.later, first.parity_class);
+    const GroupWeights& weights = predictor.weights;
     const bool inside = grid.inside(first.index);
-    if (inside) {
-      if (!plan.has_taps) grid.plan_values(first.parity_class, groups_of_kind(plan.list, kind), weights, plan.taps);
+    if (!plan.has_taps) {
+      plan.predicting = groups_of_kind(plan.list, predictor.kind);
+      grid.plan_values(first.parity_class, plan.predicting, weights, plan.taps);
       plan.has_taps = true;
+    }
+    if (inside) {
       grid.planned_sources(first.index, plan.taps, *values_);
     } else {
-      grid.value_sources(first.parity_class, first.index, groups_of_kind(plan.list, kind), weights, *values_);
+      grid.value_sources(first.parity_class, first.index, plan.predicting, weights, *values_);
     }
+    points_ = values_->count;
+    edges_.open(grid, first.parity_class, first.index, plan.predicting, &weights);
+    for (std::size_t i = 0; i < edges_.count(); ++i)
+      values_->add(nullptr, static_cast<double>(weights[edges_.group(i)]));
     sums_fit_ = false;
     if (grid.small()) {
       double magnitudes = 0;
@@ -140,6 +154,15 @@ class RowPredictorOf {
     rows_ = run.rows;
     has_contexts_ = true;
   }
+  /// The same where the row, of so many columns and so far behind the run's first one, is to be predicted; after
+  /// open_values.
+  const kernels::RowSourcesView<Value>& predicted_row(std::size_t number, std::size_t begin, std::size_t columns,
+                                                      const kernels::EdgeKernels& kernels) {
+    edges_.make(begin, columns, kernels);
+    // Taps begin with the run's first row.
+    for (std::size_t i = 0; i < edges_.count(); ++i) values_->rows[points_ + i] = edges_.row(i) - begin;
+    return row(number);
+  }
   /// Whether kernels of small values may predict the rows of the run, as long as the values are small.
   bool small(const LevelGrid& grid) const { return sums_fit_ && grid.small(); }
   /// Sources of a row of the run, by its number in it.
@@ -153,6 +176,7 @@ class RowPredictorOf {
  private:
   struct Plan {
     GroupList list;
+    GroupList predicting;  ///< the same with a network's, where the predictor has one
     PlannedTaps<double> taps;
     ContextPlan contexts;
     bool has_taps = false;
@@ -163,6 +187,8 @@ class RowPredictorOf {
   Plan* plans_;
   ValueSourcesOf<Value>* values_;
   ContextSources<Value>* contexts_;
+  EdgeRows<Value> edges_;
+  std::size_t points_ = 0;  ///< taps of a row that are points; the others are made from those
   kernels::RowSourcesView<Value> view_;
   bool sums_fit_ = false;  ///< of the run, over values that are small
   std::size_t rows_ = 0;

@@ -169,7 +169,7 @@ class PartedDecoder : public ChunkDecoder, public PartedChunkDecoder {
       if (size == 0) {
         if (!all_special(box)) return corrupt("stencil: a part has no bytes for elements that no mask holds");
         zero(to, width);
-      } else if (given == nullptr && beside_ && bytes[0] >= static_cast<std::uint8_t>(Mode::differences)) {
+      } else if (given == nullptr && beside_ && needs_reference(bytes[0])) {
         return Status(StatusCode::reference_missing, "a chunk was predicted from an array that is missing");
       } else if (given != nullptr) {
         QUERN_RETURN_IF_ERROR(

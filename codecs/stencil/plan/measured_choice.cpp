@@ -56,9 +56,9 @@ Status too_little_memory(std::uint64_t needed, std::uint64_t limit) {
 
 class Contest {
  public:
-  /// `memory`: for encoding, beside the array.
-  Contest(const Stage& stage, const TrialArray& array, std::uint64_t memory)
-      : stage_(stage), array_(array), memory_(memory) {}
+  /// `memory`: for encoding, beside the array. `least`: bytes of the best that was encoded before.
+  Contest(const Stage& stage, const TrialArray& array, std::uint64_t memory, std::uint64_t least = UINT64_MAX)
+      : stage_(stage), array_(array), memory_(memory), least_(least) {}
 
   /// Encodes in several ways side by side. One that has taken more bytes than the best of earlier runs is given up.
   Status run(const Vector<Way>& ways) {
@@ -144,7 +144,7 @@ class Contest {
   std::uint64_t memory_;
   BufferPool out_;
   Vector<std::unique_ptr<Encoding>> encodings_;
-  std::uint64_t least_ = UINT64_MAX;  ///< bytes of the best of all runs
+  std::uint64_t least_;  ///< bytes of the best of all runs
 };
 
 }  // namespace
@@ -217,6 +217,21 @@ Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>&
     QUERN_RETURN_IF_ERROR(contest.run({{trial.layout}}));
   }
   return keep_best(request, contest.best(), std::move(array));
+}
+
+Status encode_also(const Stage& stage, const Way& way, ChosenLayout& chosen) {
+  const PlanRequest& request = stage.request;
+  const EncodeSpec spec = encode_spec(request, way, stage.parts, stage.kernels);
+  const std::uint64_t needed = encode_scratch_bytes(spec) + 2 * max_chunk_bytes(spec);
+  const std::uint64_t kept = chosen.encoded ? chosen.encoded->bytes() : 0;
+  // The memory limit must not change what is chosen.
+  if (kept + copy_bytes(request) + needed > request.memory_limit) chosen.encoded.reset();
+  QUERN_ASSIGN_OR_RETURN(TrialArray array, copy_array(request));
+  const std::uint64_t held = copy_bytes(request) + (chosen.encoded ? kept : 0);
+  Contest contest(stage, array, request.memory_limit - held, chosen.bytes);
+  QUERN_RETURN_IF_ERROR(contest.run({way}));
+  if (contest.best().bytes < chosen.bytes) chosen = keep_best(request, contest.best(), std::move(array));
+  return {};
 }
 
 namespace {

@@ -22,6 +22,10 @@ Result<ChosenLayout> choose_by_encoding(const Stage& stage, const Vector<Trial>&
 /// Whether so many bytes of chunks, and what they were made of, are kept until they are wanted.
 bool may_keep(const PlanRequest& request, std::uint64_t bytes);
 
+/// Encodes all chunks in one more way, and takes it where it is smaller than what was chosen by encoding. May throw
+/// std::bad_alloc.
+Status encode_also(const Stage& stage, const Way& way, ChosenLayout& chosen);
+
 /// Codes blocks of 2^17 values all over the array under each of the layouts, until the spread of their differences
 /// leaves one, or eight are done. `slabs`: blocks of whole planes and rows. May throw std::bad_alloc.
 Result<ChosenLayout> choose_by_blocks(const Stage& stage, Vector<Trial> candidates, bool slabs);

@@ -10,6 +10,7 @@
 #include "kernels/entropy/cpu/residual_instance.h"
 #include "kernels/entropy/residual_tokens.h"
 #include "kernels/stencil/cpu/decode_instance.h"
+#include "kernels/stencil/cpu/edges_instance.h"
 #include "kernels/stencil/cpu/fit_instance.h"
 #include "kernels/stencil/cpu/rows_instance.h"
 #include "kernels/stencil/cpu/stencil.h"
@@ -303,7 +304,8 @@ struct StencilInstance {
                                            StencilFitInstance<Isa>::kKernels,
                                            StencilDecodeInstance<Isa>::kKernels,
                                            StencilRowInstance<Isa>::kKernels,
-                                           ResidualInstance<Isa>::kKernels};
+                                           ResidualInstance<Isa>::kKernels,
+                                           EdgeInstance<Isa>::kKernels};
 };
 
 }  // namespace quern::kernels

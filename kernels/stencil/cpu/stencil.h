@@ -9,6 +9,7 @@
 #include "kernels/common/cpu/isa.h"
 #include "kernels/entropy/cpu/residual_kernels.h"
 #include "kernels/stencil/cpu/decode.h"
+#include "kernels/stencil/cpu/edges.h"
 #include "kernels/stencil/cpu/fit.h"
 #include "kernels/stencil/cpu/rows.h"
 
@@ -58,6 +59,7 @@ struct StencilKernels {
   StencilDecodeKernels decode;
   StencilRowKernels rows;
   ResidualKernels residuals;
+  EdgeKernels edges;
 };
 
 /// The kernels of an available level.

@@ -170,8 +170,8 @@ __device__ __forceinline__ StatusCode take_header(const HeaderView& header, cons
   if (!is_for(header, places)) return StatusCode::invalid_argument;
   // No codec with kernels has levels.
   if (header.has_level_tables()) return StatusCode::unsupported;
-  // Nor has one references or parts: as where the host opens a codec.
-  if ((header.must_understand & (kReferences | kParts)) != 0) return StatusCode::corrupt;
+  // Nor has one references, parts or features of its own: as where the host opens a codec.
+  if ((header.must_understand & (kReferences | kParts | kCodecFeatures)) != 0) return StatusCode::corrupt;
   plan.codec_id = header.codec_id;
   plan.codec_version = header.codec_version;
   stream.stored_only = header.codec_id == kStoredCodecId;

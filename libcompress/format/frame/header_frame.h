@@ -39,10 +39,14 @@ inline constexpr std::uint64_t kMaskLevels = 16;
 inline constexpr std::uint64_t kReferences = 32;
 /// Runs of slices of the leading axis are coded by themselves; the codec's parameters say which and how.
 inline constexpr std::uint64_t kParts = 64;
+/// Chunks may be predicted from groups of points that are not linear; the codec's parameters say so, too.
+inline constexpr std::uint64_t kEdges = 128;
 /// Chunks may be predicted by networks of a model, which the codec's parameters name.
 inline constexpr std::uint64_t kNetworks = 256;
+/// Those that codecs ask for.
+inline constexpr std::uint64_t kCodecFeatures = kEdges | kNetworks;
 inline constexpr std::uint64_t kKnownMustUnderstand =
-    kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences | kParts | kNetworks;
+    kLevelTables | kRecords | kMaskViews | kMaskLevels | kReferences | kParts | kCodecFeatures;
 
 /// What stands first in every header.
 struct StreamStart {

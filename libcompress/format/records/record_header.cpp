@@ -124,7 +124,7 @@ void read_fields(ByteReader& in, RecordHeader& header, std::span<const std::uint
   detail::read_stream_start(in, header);
   in.require((header.must_understand & kRecords) != 0, FormatFault::holds_an_array);
   in.require(
-      (header.must_understand & (kLevelTables | kMaskViews | kMaskLevels | kReferences | kParts | kNetworks)) == 0,
+      (header.must_understand & (kLevelTables | kMaskViews | kMaskLevels | kReferences | kParts | kCodecFeatures)) == 0,
       FormatFault::unknown_features, header.must_understand);
   header.writer = detail::read_writer(in);
   RecordLayout& layout = header.layout;

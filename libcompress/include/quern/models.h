@@ -26,13 +26,6 @@ class ModelSource {
   virtual Result<Vector<std::uint8_t>> find(const ModelId& id) const = 0;
 };
 
-/// A ChunkEncoder or ChunkDecoder of a codec that works without models, too, and whose array is coded with one, is one
-/// of these as well (found by dynamic_cast).
-class UsesModel {
- public:
-  virtual ~UsesModel() = default;
-};
-
 /// Models in memory. Models are added before, not while, others look for them.
 class ModelList final : public ModelSource {
  public:

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <new>
 
-#include <quern/models.h>
+#include <quern/codec_features.h>
 #include <quern/parts.h>
 #include <quern/references.h>
 
@@ -22,10 +22,11 @@ Status check_features(const Header& header, const ChunkDecoder* codec) {
   const bool has_parts = dynamic_cast<const PartedChunkDecoder*>(codec) != nullptr;
   if (has_parts != says(kParts))
     return Status(StatusCode::corrupt, "header and codec do not agree whether the array is coded in parts");
-  if ((dynamic_cast<const UsesModel*>(codec) != nullptr) != says(kNetworks))
-    return Status(StatusCode::corrupt, "header and codec do not agree whether the array is predicted by networks");
   if (has_parts && says(kLevelTables))
     return Status(StatusCode::corrupt, "the stream has tables of levels for chunks of several parts");
+  const auto* const forms = dynamic_cast<const CodecFeatures*>(codec);
+  if ((header.must_understand & kCodecFeatures) != (forms == nullptr ? 0 : forms->features()))
+    return Status(StatusCode::corrupt, "header and codec do not agree which forms chunks may have");
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include <quern/models.h>
+#include <quern/codec_features.h>
 
 #include "libcompress/format/frame/trailer.h"
 #include "libcompress/format/grid/limits.h"
@@ -202,7 +202,8 @@ Result<StreamSetup> make_setup(const SetupRequest& asked, TaskRunner& runner, st
   }
   setup.parted = dynamic_cast<const PartedChunkEncoder*>(setup.encoder.get());
   if (setup.parted != nullptr) setup.header.must_understand |= kParts;
-  if (dynamic_cast<const UsesModel*>(setup.encoder.get()) != nullptr) setup.header.must_understand |= kNetworks;
+  if (const auto* const forms = dynamic_cast<const CodecFeatures*>(setup.encoder.get()))
+    setup.header.must_understand |= forms->features();
   setup.header.grid = setup.encoder->plan().grid;
   setup.header.params = setup.encoder->plan().params;
   if (setup.encoder->levels() > 0 && request.shape.elems() >= kLevelTableElems)
