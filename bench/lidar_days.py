@@ -68,23 +68,25 @@ def add_day(args, history, day, folder, chance):
 
 
 def measure(args, bound, history, folder):
-    """Points and bytes of each frame."""
+    """Points and bytes of each frame, and the mean distance of a scan's points in metres."""
     path = passes_of(args.days, args.day)[0]
     drive = os.path.join(folder, "drive.qnl")
     words = ["--history", history] if history else []
     run(args.quern, "lidar", "compress", os.path.join(path, "velodyne"), "-o", drive, "--max-error", bound,
         "--mode", "set", "--no-attributes", "--poses", os.path.join(path, "poses.txt"), *words, "-f", "-q")
-    run(args.quern, "lidar", "verify", drive, "--original", os.path.join(path, "velodyne"), *words, "-q")
+    checked = json.loads(run(args.quern, "lidar", "verify", drive, "--original", os.path.join(path, "velodyne"), *words,
+                             "--json"))
     each = json.loads(run(args.quern, "lidar", "info", drive, "--json"))["each"]
-    return [(frame["source_points"], frame["stored_bytes"]) for frame in each]
+    return [(frame["source_points"], frame["stored_bytes"]) for frame in each], checked["mean_error"]
 
 
 def row(args, bound, days, history, folder):
-    frames = measure(args, bound, history, folder)
+    frames, mean = measure(args, bound, history, folder)
     ratios = [16 * points / stored for points, stored in frames]
     kept = json.loads(run(args.quern, "lidar", "history", "stat", history, "--json"))["bytes"] if history else 0
     print(f"| {bound} | {days} | {statistics.median(stored for _, stored in frames):.0f} "
-          f"| {statistics.median(ratios):.1f} | {min(ratios):.1f} | {max(ratios):.1f} | {kept} |", flush=True)
+          f"| {statistics.median(ratios):.1f} | {min(ratios):.1f} | {max(ratios):.1f} "
+          f"| {100 * mean:.2f} | {kept} |", flush=True)
 
 
 def main():
@@ -102,8 +104,8 @@ def main():
     args.pose_error = [float(part) for part in args.pose_error.split(",")] if args.pose_error else None
     counts = sorted(int(count) for count in args.history.split(","))
     chance = random.Random(1)
-    print("| bound | days of history | bytes a frame, median | ratio, median | least | most | history |\n"
-          "|---|---|---|---|---|---|---|")
+    print("| bound | days of history | bytes a frame, median | ratio, median | least | most | mean error, cm | history |\n"
+          "|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history")
         run(args.quern, "lidar", "history", "init", history, "--resolution", args.resolution, "-q")

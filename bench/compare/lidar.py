@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Scans by quern and by other compressors, at an equal largest error, in one run.
 
-usage: lidar.py QUERN SCAN... [--bounds 15,10,5,2,1] [--tmc3 PATH] [--json FILE]
+usage: lidar.py QUERN SCAN... [--bounds 15,10,5,2,1] [--tmc3 PATH] [--pcl PATH] [--json FILE]
 
 SCAN is a .bin (KITTI) or a binary .pcd of x, y, z, intensity; points at the origin are left out. Bounds are in cm.
 Coordinates alone are coded. A peer gets the points on a cubic grid whose cells have a diagonal of twice the bound, so
@@ -10,7 +10,8 @@ distance in both directions, which must keep the bound. `merged`: one point a ce
 has.
 
 Peers: draco_encoder and draco_decoder (Debian: draco), zstd, LASzip by laspy (PyPI: laspy, lazrs; as a module of this
-Python), TMC13 with --tmc3. What is not there is a line that says so. Needs NumPy.
+Python), TMC13 with --tmc3, the octree of the Point Cloud Library with --pcl (a program made of pcl_octree.cpp beside
+this file; voxels, so merged alone). What is not there is a line that says so. Needs NumPy.
 """
 import argparse
 import json
@@ -155,6 +156,23 @@ class Tmc13:
         return os.path.getsize(coded), read_ply(back) + low
 
 
+class Pcl:
+    name = "PCL octree"
+
+    def __init__(self, path):
+        if not path:
+            raise RuntimeError("PCL's octree was not named (--pcl PATH)")
+        self.path = path
+
+    def code(self, whole, folder):
+        source, coded, back = (os.path.join(folder, name) for name in ("in.raw", "scan.pcl", "out.raw"))
+        whole.astype("<f4").tofile(source)  # below 2^24: exact
+        run(self.path, "encode", source, coded, "1")
+        run(self.path, "decode", coded, back)
+        # A point on a corner of the grid is in the voxel whose middle lies half a step above it.
+        return os.path.getsize(coded), numpy.fromfile(back, "<f4").reshape(-1, 3).astype("f8") - 0.5
+
+
 def largest_error(quern, scan, points, folder):
     decoded = os.path.join(folder, "decoded.bin")
     write_bin(points, decoded)
@@ -184,7 +202,7 @@ def rows_of(args, peers, path, folder):
         whole = numpy.rint(points.astype("f8") / step).astype("i8")
         for merged in (True, False):
             for peer in peers:
-                if not merged and isinstance(peer, Tmc13):
+                if not merged and isinstance(peer, (Tmc13, Pcl)):
                     continue
                 given = numpy.unique(whole, axis=0) if merged else whole
                 name = f"{peer.name}, {'merged' if merged else 'all'}"
@@ -203,11 +221,12 @@ def main():
     parser.add_argument("scans", nargs="+")
     parser.add_argument("--bounds", default="15,5,2")
     parser.add_argument("--tmc3")
+    parser.add_argument("--pcl")
     parser.add_argument("--json")
     args = parser.parse_args()
     args.bounds = [float(bound) for bound in args.bounds.split(",")]
     peers = []
-    for make in (lambda: Tmc13(args.tmc3), Draco, Laszip, Zstd):
+    for make in (lambda: Tmc13(args.tmc3), lambda: Pcl(args.pcl), Draco, Laszip, Zstd):
         try:
             peers.append(make())
         except RuntimeError as missing:
