@@ -217,6 +217,7 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   out.output = raw.output;
   out.force = raw.force;
   out.drop_attributes = raw.no_attributes;
+  out.drops_zeros = raw.drop_zeros;
   out.times = raw.times;
   out.poses = raw.poses;
   out.history = raw.no_history ? std::string() : raw.history;
@@ -253,6 +254,8 @@ void read_lidar(const RawArgs& raw, const CLI::App& verb, const RunArgs& run, Li
   }
   if (verb.get_option_no_throw("--sensor") != nullptr) {
     if (verb.count("--sensor") != 0 && raw.sensor.empty()) fail(Exit::usage, "--sensor: the name of the file is empty");
+    if (!raw.sensor.empty() && raw.drop_zeros)
+      fail(Exit::usage, "--drop-zeros: pixels of range images without a return are no points at 0 0 0; leave it out");
     if (raw.sensor.empty() && (raw.destaggered || !raw.channels.empty()))
       fail(Exit::usage, "--destaggered and --channel are about range images, which need --sensor");
   }

@@ -47,7 +47,7 @@ struct RawArgs {
   std::string max_error, mode, times, poses, key_every, bin_columns, topic, sensor, frame, format, history, resolution,
       max_size;
   std::vector<std::string> max_errors, modes, originals, drives, channels;
-  bool no_attributes = false, destaggered = false, no_history = false;
+  bool no_attributes = false, destaggered = false, no_history = false, drop_zeros = false;
   std::string parameters, subgroup, forms;
   std::vector<std::string> folders;
   bool bench_tier = false, once = false, adopt = false;

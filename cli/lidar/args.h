@@ -29,7 +29,8 @@ struct LidarArgs {
   std::string topic;                                          ///< of bags; empty: the only one with scans
   unsigned bin_columns = 0;                                   ///< 0: told from the file
   bool drop_attributes = false;
-  std::string poses;  ///< file with a pose a line; empty: none
+  bool drops_zeros = false;  ///< of scans that are read: points at the origin
+  std::string poses;         ///< file with a pose a line; empty: none
   std::uint64_t key_every = 16;
   std::string history;                ///< folder; empty: none
   bool keep_going = false;            ///< without frames whose history is missing

@@ -25,6 +25,9 @@ namespace {
 
 /// Frames of a batch for each thread: enough that none waits long for the slowest.
 constexpr std::size_t kFramesPerThread = 4;
+/// Memory that coding takes for each point, above what was measured: 200 bytes alone, 650 with predictions.
+constexpr std::uint64_t kPointBytes = 256;
+constexpr std::uint64_t kPredictedPointBytes = 768;
 
 /// What is told of a frame when it is coded, and where its bytes lie in the temporary file.
 struct Coded {
@@ -33,6 +36,7 @@ struct Coded {
   Vector<std::uint8_t> description;
   std::uint64_t scan_at = 0;
   std::uint64_t scan_bytes = 0;
+  std::uint64_t dropped_zeros = 0;
   double seconds = 0;
 };
 
@@ -58,8 +62,11 @@ void keep_geometry(lidar::PointCloud& cloud) {
 /// `encode(cloud, options)` codes the frame.
 template <class Encode>
 Coded encode_scan(const Scans& scans, std::size_t number, std::optional<std::int64_t> time, const LidarArgs& args,
-                  const Encode& encode) {
-  auto [cloud, stamp] = scans.read(number);
+                  std::uint64_t most_points, const Encode& encode) {
+  auto [cloud, stamp, zeros] = scans.read(number);
+  if (cloud.points() > most_points)
+    fail(Exit::resource, fmt::format("{}: has {} points, but memory allows {}; raise --memory or lower -T",
+                                     scans.label(number), cloud.points(), most_points));
   if (args.drop_attributes) keep_geometry(cloud);
   const lidar::FrameOptions options = frame_options(args);
   // Under a bound ranges follow from points, within it.
@@ -74,7 +81,11 @@ Coded encode_scan(const Scans& scans, std::size_t number, std::optional<std::int
   out.frame.description.time_stamp = time ? time : stamp;
   out.description = lidar::write_description(out.frame.description);
   out.info = check(codec::lidar::scan_info(out.frame.scan), Phase::encode, label);
+  // Frames are kept until the drive is written.
+  release(out.frame.prediction);
+  release(out.frame.words);
   out.seconds = watch.seconds();
+  out.dropped_zeros = zeros;
   return out;
 }
 
@@ -90,7 +101,7 @@ void tell_frame(const std::string& label, const Coded& coded, const LidarArgs& a
 }
 
 struct Totals {
-  std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0;
+  std::uint64_t input_bytes = 0, points = 0, kept_points = 0, dropped = 0, dropped_zeros = 0;
   std::uint64_t geometry = 0, order = 0, columns = 0, predicted = 0, by_history = 0, located = 0;
   double seconds = 0, largest_error = 0;
 
@@ -99,6 +110,7 @@ struct Totals {
     points += coded.frame.points;
     kept_points += coded.info.points;
     dropped += coded.frame.dropped_points;
+    dropped_zeros += coded.dropped_zeros;
     geometry += coded.info.geometry_bytes;
     order += coded.info.order_bytes;
     columns += coded.info.column_bytes;
@@ -136,6 +148,7 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const Scans& s
                     {"points", totals.points},
                     {"kept_points", totals.kept_points},
                     {"dropped_points", totals.dropped},
+                    {"dropped_zeros", totals.dropped_zeros},
                     {"input_bytes", totals.input_bytes},
                     {"output_bytes", output_bytes},
                     {"ratio", ratio_of(totals.input_bytes, output_bytes)},
@@ -171,6 +184,9 @@ void tell(const LidarArgs& args, const std::deque<Coded>& frames, const Scans& s
                          frames.size(), size_text(totals.input_bytes), size_text(output_bytes),
                          ratio_of(totals.input_bytes, output_bytes), mode_name(mode), error,
                          static_cast<double>(frames.size()) / std::max(totals.seconds, 1e-9)));
+  if (args.drops_zeros)
+    print_note(fmt::format("{}: {} points at 0 0 0 were left out as asked; give verify --drop-zeros, too", args.output,
+                           totals.dropped_zeros));
   if (!args.history.empty() && args.poses.empty())
     print_note(fmt::format("{}: {} of {} frames found their place in {}{}", args.output, totals.located, frames.size(),
                            args.history, totals.located == 0 ? "; name their poses with --poses" : ""));
@@ -190,11 +206,13 @@ class FrameCoder {
       : args_(args), scans_(scans), runner_(runner), progress_(args.output, args.run, 1) {
     if (!args.times.empty()) times_ = read_times(args.times, scans.size());
     if (!args.poses.empty()) poses_ = read_poses(args.poses, scans.size());
+    most_points_ = memory_limit(args.run) /
+                   (is_in_order() ? kPredictedPointBytes : kPointBytes * std::min(runner.width(), scans.size()));
   }
 
   void run() {
     const Stopwatch watch;
-    if (!poses_.empty() || !args_.history.empty()) {
+    if (is_in_order()) {
       run_in_order();
     } else {
       const std::size_t batch = kFramesPerThread * runner_.width();
@@ -231,15 +249,17 @@ class FrameCoder {
   }
 
  private:
+  bool is_in_order() const { return !poses_.empty() || !args_.history.empty(); }
+
   void run_batch(std::size_t first, std::size_t count) {
     std::vector<Coded> coded(count);
     // One frame alone has the threads for its slices.
     TaskRunner& inner = count == 1 ? runner_ : static_cast<TaskRunner&>(serial_);
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial_) : runner_;
     run_works(outer, count, [&](std::size_t i) {
-      coded[i] = encode_scan(scans_, first + i, time_of(first + i), args_, [&](const auto& cloud, const auto& options) {
-        return lidar::encode_frame(cloud, options, inner);
-      });
+      coded[i] = encode_scan(
+          scans_, first + i, time_of(first + i), args_, most_points_,
+          [&](const auto& cloud, const auto& options) { return lidar::encode_frame(cloud, options, inner); });
       note_done();
     });
     for (std::size_t i = 0; i < count; ++i) keep(first + i, coded[i]);
@@ -252,16 +272,18 @@ class FrameCoder {
     std::vector<Coded> group;
     for (std::size_t i = 0; i < scans_.size(); ++i) {
       bool has_pose = false;
-      group.push_back(encode_scan(scans_, i, time_of(i), args_, [&](const auto& cloud, const auto& options) {
-        const auto pose = pose_of_frame(i, cloud);
-        has_pose = pose.ok() && pose->has_value();
-        auto frame = !pose.ok() ? Result<lidar::CodedFrame>(pose.status())
-                     : has_pose ? frames->encode(cloud, options, **pose, runner_)
-                                : lidar::encode_frame(cloud, options, runner_);
-        if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
-          fail_needed({}, frame.status(), tiles_->report(), "; restore the history from a copy, or type --no-history");
-        return frame;
-      }));
+      group.push_back(
+          encode_scan(scans_, i, time_of(i), args_, most_points_, [&](const auto& cloud, const auto& options) {
+            const auto pose = pose_of_frame(i, cloud);
+            has_pose = pose.ok() && pose->has_value();
+            auto frame = !pose.ok() ? Result<lidar::CodedFrame>(pose.status())
+                         : has_pose ? frames->encode(cloud, options, **pose, runner_)
+                                    : lidar::encode_frame(cloud, options, runner_);
+            if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
+              fail_needed({}, frame.status(), tiles_->report(),
+                          "; restore the history from a copy, or type --no-history");
+            return frame;
+          }));
       note_done();
       if (!has_pose || frames->is_key_next() || i + 1 == scans_.size()) keep_group(i + 1 - group.size(), group);
       // No frame behind one without a place is predicted from what lies before it.
@@ -321,10 +343,8 @@ class FrameCoder {
     coded.scan_bytes = coded.frame.scan.size();
     spool_.write(coded.frame.scan);
     spooled_ += coded.scan_bytes;
-    coded.frame.scan = {};
-    coded.frame.prediction = {};
-    coded.frame.words = {};
-    coded.frame.description.file_header = {};
+    release(coded.frame.scan);
+    release(coded.frame.description.file_header);
     totals_.add(coded);
     tell_frame(scans_.label(number), coded, args_);
     frames_.push_back(std::move(coded));
@@ -337,6 +357,7 @@ class FrameCoder {
   Progress progress_;
   std::mutex mutex_;  // of done_ and progress_
   std::uint64_t done_ = 0;
+  std::uint64_t most_points_ = 0;  ///< of a scan
   std::vector<std::int64_t> times_;
   std::vector<lidar::Pose> poses_;
   std::unique_ptr<lidar::HistoryTiles> tiles_;

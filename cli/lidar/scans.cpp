@@ -12,6 +12,7 @@
 #include "cli/files/memory.h"
 #include "cli/lidar/verb.h"
 #include "lidar/bags/point_cloud2.h"
+#include "lidar/cloud/zero_points.h"
 #include "lidar/drive/frame_description.h"
 #include "lidar/files/cloud_files.h"
 
@@ -28,7 +29,9 @@ Exit exit_for_input(const Status& status) {
 }
 
 [[noreturn]] void fail_input(const std::string& where, const Status& status) {
-  const char* const advice = status.code() == StatusCode::memory_limit ? "; raise --memory" : "";
+  const char* const advice = status.code() == StatusCode::memory_limit ? "; raise --memory"
+                             : status.code() == StatusCode::truncated  ? "; fetch or write the file again"
+                                                                       : "";
   fail(exit_for_input(status), where + ": " + status.text() + advice);
 }
 
@@ -250,22 +253,28 @@ std::shared_ptr<lidar::Bag> Scans::open_bag(const Source& source) const {
 }
 
 Scan Scans::read(std::size_t i) const {
+  Scan out = read_all(i);
+  if (args_.drops_zeros) out.dropped_zeros = lidar::drop_zero_points(out.cloud);
+  return out;
+}
+
+Scan Scans::read_all(std::size_t i) const {
   const Place& place = places_[i];
   const Source& source = sources_[place.file];
-  if (source.images != nullptr) return {source.images->read(place.number), std::nullopt};
+  if (source.images != nullptr) return {source.images->read(place.number), std::nullopt, 0};
   if (source.bag == nullptr) {
     const std::string& path = files_[place.file];
     const Mapping mapping = Mapping::of_file(path);
     auto cloud = lidar::read_cloud(path, mapping.bytes(), {args_.bin_columns});
     if (!cloud.ok()) fail_input(path, cloud.status());
-    return {std::move(cloud).value(), std::nullopt};
+    return {std::move(cloud).value(), std::nullopt, 0};
   }
   const auto bag = open_bag(source);
   const auto message = bag->read(*source.topic, place.number);
   if (!message.ok()) fail_input(label(i), message.status());
   auto read = lidar::read_point_cloud2(message->bytes, source.bag->topics()[*source.topic].name, message->log_time);
   if (!read.ok()) fail_input(label(i), read.status());
-  return {std::move(read->cloud), read->stamp};
+  return {std::move(read->cloud), read->stamp, 0};
 }
 
 void Scans::tell_left_out() const {

@@ -45,6 +45,7 @@ std::vector<std::string> scan_files(const std::vector<std::string>& inputs);
 struct Scan {
   lidar::PointCloud cloud;           ///< of a range image: every pixel (lidar/images/range_cloud.h)
   std::optional<std::int64_t> time;  ///< of a message: its stamp
+  std::uint64_t dropped_zeros = 0;   ///< points at the origin that were left out as asked
 };
 
 /// Scans in order of the inputs, those of a bag in order of time.
@@ -81,6 +82,7 @@ class Scans {
     std::uint64_t scans() const;
   };
 
+  Scan read_all(std::size_t i) const;
   void choose_topics();
   /// The open bag of a source. Of several bags only the last one is kept open: each may take a good part of --memory.
   std::shared_ptr<lidar::Bag> open_bag(const Source& source) const;

@@ -64,8 +64,8 @@ lidar::CodedFrame DriveFile::read_coded(std::uint64_t index) {
 lidar::PointCloud DriveFile::decode(std::uint64_t index, lidar::CodedFrame& coded, TaskRunner& runner) const {
   auto cloud = lidar::decode_frame(coded.description, coded.scan, most_points_, runner, coded.prediction);
   if (!cloud.ok()) fail_frame(path_, index, cloud.status());
-  coded.scan = {};
-  coded.prediction = {};
+  release(coded.scan);
+  release(coded.prediction);
   return std::move(cloud).value();
 }
 

@@ -94,6 +94,12 @@ bool is_drive_file(const std::string& path);
 /// Runs `tasks` calls of `work(index)` on the runner. Of CliErrors that they throw, that of the lowest index is thrown.
 void run_works(TaskRunner& runner, std::size_t tasks, const std::function<void(std::size_t)>& work);
 
+/// Gives the memory of a container back, which an empty list that is assigned does not.
+template <class T>
+void release(T& container) {
+  T().swap(container);
+}
+
 /// "frame 12 (000012)".
 std::string frame_text(std::uint64_t index, const lidar::FrameDescription& description);
 /// Throws with file and frame.

@@ -235,12 +235,34 @@ class Lidar(CliTest):
         told = self.compress([self.path("bad.bin")], "bad.qnl", "--columns", 4, "-f", "--max-error", "15cm")[1]
         self.assertEqual(told["dropped_points"], 2)
 
+    def test_zero_points_are_kept_or_dropped_as_asked(self):
+        values = scan(300)
+        zeros = array.array("f", [0, -0.0, 0, 0.25] * 20)
+        source = self.bin("a.bin", zeros + values + zeros)
+        plain = self.bin("plain.bin", values)
+        for words in (["--max-error", "15cm"], ["--max-error", "2cm"], []):
+            kept, told = self.compress([source], "kept.qnl", "-f", *words)
+            self.assertEqual((told["points"], told["dropped_zeros"]), (340, 0))
+            self.ok("lidar", "verify", kept, "--original", source)
+            drive, told = self.compress([source], "dropped.qnl", "-f", "--drop-zeros", *words)
+            self.assertEqual((told["points"], told["dropped_zeros"]), (300, 40))
+            self.ok("lidar", "verify", drive, "--original", source, "--drop-zeros")
+            self.refused(4, "dropped.qnl", "lidar", "verify", drive, "--original", source)
+            self.ok("lidar", "verify", drive, "--original", plain)
+        self.ok("lidar", "decompress", drive, "-o", self.path("back.bin"), "-q")
+        self.assertEqual(read_bytes(self.path("back.bin")), read_bytes(plain))
+        told = self.ok("lidar", "compress", source, "-o", drive, "-f", "--drop-zeros").stderr.decode()
+        self.assertIn("40 points at 0 0 0 were left out", told)
+        self.refused(1, "--drop-zeros", "lidar", "compress", source, "-o", drive, "-f", "--drop-zeros", "--sensor", source)
+
     def test_a_million_points_at_one_place(self):
         source = self.write("m.bin", struct.pack("<4f", 3.5, -1.25, 0.5, 0.25) * 1000000)
         drive, told = self.compress([source], "m.qnl", "--max-error", "15cm")
         self.assertEqual((told["points"], told["kept_points"]), (1000000, 1))
         self.assertLess(told["output_bytes"], 2000)
         self.ok("lidar", "verify", drive, "--original", source)
+        told = self.refused(5, "m.bin: has 1000000 points", "lidar", "compress", source, "-o", drive, "-f", "--memory", "64M")
+        self.assertIn("raise --memory", told.stderr.decode())
 
     def test_damage_is_told_with_file_and_frame(self):
         inputs = [self.bin(f"{i}.bin", scan(300, i)) for i in range(3)]
