@@ -7,8 +7,9 @@
 `fields.json` lists fields as the scoreboard does: file, dtype, dims, fill, range, and perhaps a group. Files of --flows end in
 _SHAPE.f32. Changed copies guard against a choice that is tuned to some fields: `mirrored` (last axis), `transposed` (axes
 reversed), `cropped` (the middle 3/4 of each axis), `scaled` (times 1000/3, plus 7), `noisy` (white noise of a thousandth of the
-range). Bounds are relative to the range of valid values. pyquern is imported; QUERN_LIBRARY names its library. One line for each
-case, then geometric mean and worst of each group and bound, and what the choice took in seconds of the best forced encode.
+range), `tiled` (repeated and mirrored to more than 2^24 values; give --most-elems 50000000). Bounds are relative to the range of
+valid values. pyquern is imported; QUERN_LIBRARY names its library. One line for each case, then geometric mean and worst of each
+group and bound, and what the choice took in seconds of the best forced encode.
 """
 import argparse
 import json
@@ -27,6 +28,15 @@ def cropped(x):
     return x[tuple(slice(n // 8, n - n // 8) if n >= 8 else slice(None) for n in x.shape)]
 
 
+def tiled(x, most=1 << 24):
+    """Repeated along its axes in turn, from the last one on, each second time mirrored, until it has more than `most` values."""
+    axis = x.ndim - 1
+    while x.size <= most:
+        x = np.concatenate([x, np.flip(x, axis)], axis)
+        axis = (axis - 1) % x.ndim
+    return x
+
+
 def noisy(x, valid):
     spread = float(x[valid].max()) - float(x[valid].min())
     noise = np.random.default_rng(1).normal(size=x.shape) * spread / 1000
@@ -40,6 +50,7 @@ CHANGES = {
     'cropped': lambda x, valid: cropped(x),
     'scaled': lambda x, valid: np.where(valid, x * x.dtype.type(1000 / 3) + x.dtype.type(7), x),
     'noisy': noisy,
+    'tiled': lambda x, valid: tiled(x),
 }
 
 
