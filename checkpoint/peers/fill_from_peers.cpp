@@ -19,10 +19,10 @@ Status fill_from_peers(const Store& memory, std::span<const Store> stores, PeerM
                        const CopyControl& control, Report& report) {
   QUERN_RETURN_IF_ERROR(memory.make_folders(report));
   QUERN_RETURN_IF_ERROR(member.prepare(report));
-  QUERN_ASSIGN_OR_RETURN(const auto names, memory.list(report));
-  if (!names.empty()) return {};
   const Store staging(memory.files(), join({memory.root(), "/peers/staging"}));
   remove_staging(staging);
+  QUERN_ASSIGN_OR_RETURN(const auto names, memory.list(report));
+  if (!names.empty()) return {};
   const auto given = member.recover(staging, report);
   if (!given.ok() || given->empty()) {
     remove_staging(staging);

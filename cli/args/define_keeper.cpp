@@ -17,11 +17,11 @@ void define_keeper(CLI::App& verb, RawArgs& raw) {
   add_value(work, "--dir", raw.keeper_folder, "FOLDER",
             "the store in memory; on tmpfs, for you alone [one for the store in /dev/shm]");
   add_value(work, "--every", raw.every, "N", "the store on the disk gets steps that are multiples of N [1]");
-  work.add_option("--peer", raw.peers,
-                  "a member's socket; once for each member of the group, this one too, in one order")
-      ->type_name("SOCKET");
-  add_value(work, "--member", raw.writer, "N", "with --peer: which of the members this one is, from 0");
-  add_value(work, "--peer-parity", raw.parity, "M", "with --peer: so many members may be lost with their memory [1]");
+  add_repeatable(work, "--peer", raw.peers, "SOCKET",
+                 "a member's socket; once for each member of the group, this one too, in one order");
+  add_value(work, "--member", raw.member, "N", "with --peer: which of the members this one is, from 0");
+  add_value(work, "--peer-parity", raw.peer_parity, "M",
+            "with --peer: so many members may be lost with their memory [1]");
   work.add_flag("--once", raw.once, "look once and end; for scripts");
   add_value(work, "-T,--threads", raw.threads, "N", "threads; 0 = all [1]");
   work.add_flag("-q,--quiet", raw.quiet, "only errors");
@@ -42,7 +42,7 @@ namespace {
 void read_peers(const RawArgs& raw, CheckpointArgs& out) {
   out.peers = raw.peers;
   if (out.peers.empty()) {
-    if (!raw.writer.empty() || !raw.parity.empty())
+    if (!raw.member.empty() || !raw.peer_parity.empty())
       fail(Exit::usage, "--member and --peer-parity: with --peer SOCKET for each member of the group");
     return;
   }
@@ -53,9 +53,9 @@ void read_peers(const RawArgs& raw, CheckpointArgs& out) {
     for (std::size_t j = 0; j < i; ++j)
       if (out.peers[i] == out.peers[j])
         fail(Exit::usage, "--peer " + out.peers[i] + ": twice; each member has its own socket");
-  if (raw.writer.empty()) fail(Exit::usage, "--peer: say with --member N which of them this keeper is, from 0");
-  out.member = parse_count(raw.writer, "--member", out.peers.size() - 1);
-  if (!raw.parity.empty()) out.peer_parity = parse_count(raw.parity, "--peer-parity", out.peers.size() - 1);
+  if (raw.member.empty()) fail(Exit::usage, "--peer: say with --member N which of them this keeper is, from 0");
+  out.member = parse_count(raw.member, "--member", out.peers.size() - 1);
+  if (!raw.peer_parity.empty()) out.peer_parity = parse_count(raw.peer_parity, "--peer-parity", out.peers.size() - 1);
   if (out.peer_parity == 0) fail(Exit::usage, "--peer-parity 0: give a number above 0");
   if (raw.once) fail(Exit::usage, "--once: not with --peer; a keeper of a group must be there for the others");
 }

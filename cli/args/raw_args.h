@@ -42,7 +42,7 @@ struct RawArgs {
   bool optional = false, rechunk = false, rewritable = false, again = false;
   std::string store, step, base, preset, policy, replay, parity, zstd_level, group, writer, keep, keep_every, keep_best,
       shard_size, slice, hf, dtype, state_size, tensor_count, forward, backward, every, ring, throttle, target, days,
-      scheduler, simulate, keeper_memory, keeper_folder;
+      scheduler, simulate, keeper_memory, keeper_folder, member, peer_parity;
   std::vector<std::string> roles, tensors, steps, tags, strip, model_stores, tiers;
   std::string max_error, mode, times, poses, key_every, bin_columns, topic, sensor, frame, format, history, resolution,
       max_size;

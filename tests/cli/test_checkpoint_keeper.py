@@ -153,6 +153,46 @@ class Keeper(CliTest):
         self.assertIn("stays in " + self.memory, told)
         self.once("--memory", "1G")
 
+    def test_peers_give_back_what_a_lost_member_had(self):
+        sockets = [word for i in range(3) for word in ("--peer", self.path(f"socket{i}"))]
+        memories = [tempfile.mkdtemp(prefix="quern-test-", dir=SHARED) for _ in range(3)]
+        for memory in memories:
+            self.addCleanup(shutil.rmtree, memory, ignore_errors=True)
+
+        def keeper(i):
+            words = ["checkpoint", "keeper", "--store", self.path(f"disk{i}"), "--dir", memories[i], "--memory", "1G"]
+            child = subprocess.Popen([harness.QUERN, *words, *sockets, "--member", str(i)], stderr=subprocess.PIPE, text=True)
+            self.addCleanup(lambda: (child.kill(), child.wait(), child.stderr.close()))
+            return child
+
+        states = []
+        for i, memory in enumerate(memories):
+            path = self.write(f"member{i}.safetensors", safetensors(7 + i, 3000 * (i + 1)))
+            self.ok("checkpoint", "save", path, "--store", memory, "--step", 5, "-q")
+            states.append(read_bytes(path))
+        children = [keeper(i) for i in range(3)]
+        for child in children:
+            for line in child.stderr:
+                if "step 5 is safe" in line:
+                    break
+            else:
+                self.fail("a keeper ended")
+        children[1].kill()
+        children[1].wait(timeout=60)
+        for folder in (memories[1], self.path("disk1")):
+            shutil.rmtree(folder)
+        again = keeper(1)
+        for line in again.stderr:
+            if "save to" in line:
+                break
+        out = self.path("out.safetensors")
+        self.ok("checkpoint", "load", "--store", memories[1], "-o", out, "-f", "-q")
+        self.assertEqual(read_bytes(out), states[1])
+        for part, *words in (("--member", *sockets), ("2 to 64", "--peer", "a", "--member", "0"),
+                             ("twice", "--peer", "a", "--peer", "a", "--member", "0"), ("with --peer", "--member", "1"),
+                             ("--once", *sockets, "--member", "0", "--once")):
+            self.fails(1, part, *self.words("--memory", "1G", *words))
+
     def test_refusals(self):
         self.fails(1, "--memory", "checkpoint", "keeper", "--store", self.store)
         self.fails(1, "--json", *self.words("--memory", "1G", "--json"))
