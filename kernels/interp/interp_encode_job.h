@@ -31,17 +31,12 @@ struct InterpEncodeJob {
   /// Bytes of the working memory from its begin.
   std::uint32_t symbols = 0;         ///< 16 bits each, in the order of coding
   std::uint32_t missed = 0;          ///< a bit for each element, tile by tile: it misses the bound
+  std::uint32_t missed_words = 0;    ///< words of such bits in a tile, 32 bits each; those beyond its elements are 0
   std::uint32_t exception_list = 0;  ///< indices in C order, 32 bits each
 };
 
 /// The job of a chunk that is encoded, as what works on points has it.
 constexpr JobTask interp_chunk_task(const EncodeTask& task) { return {task.job, task.work, nullptr, task.special}; }
-
-/// Words of bits that a tile takes: those beyond its elements are 0.
-constexpr std::uint32_t interp_missed_words(const std::uint8_t (&tile_logs)[kInterpAxes]) {
-  const std::uint32_t elems = 1u << (tile_logs[0] + tile_logs[1] + tile_logs[2]);
-  return (elems + 31) / 32;
-}
 
 /// What comes of it.
 struct InterpEncodeResult {

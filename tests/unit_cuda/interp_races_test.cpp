@@ -48,7 +48,7 @@ TEST_F(InterpCudaRaces, Encoding_HasNone) {
     DeviceRun run;
     Vector<std::uint8_t> out;
     EncodeCount count;
-    count.check(encode_with(run, coded, 0, out), out, coded.stored[0]);
+    count.check(encode_with(run, coded, 0, out), out, coded, 0);
     ASSERT_EQ(simt::failure(), "");
     if (HasFatalFailure()) return;
   }

@@ -42,7 +42,7 @@ TEST_F(InterpCuda, EveryCaseEncoded_BytesOfTheHost) {
       Vector<std::uint8_t> out;
       const Encoded encoded = encode_with(run, coded, n, out);
       ASSERT_EQ(simt::failure(), "");
-      count.check(encoded, out, coded.stored[n]);
+      count.check(encoded, out, coded, n);
       if (HasFatalFailure()) return;
     }
   }
@@ -50,6 +50,7 @@ TEST_F(InterpCuda, EveryCaseEncoded_BytesOfTheHost) {
   EXPECT_GT(count.raw, 0u);
   EXPECT_GT(count.left, 0u);
   EXPECT_GT(count.wide, 3u);
+  EXPECT_GE(count.masked, 4u);
 }
 
 TEST_F(InterpCuda, AlteredBytes_ResultsOfTheHost) {

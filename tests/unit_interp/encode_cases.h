@@ -23,6 +23,7 @@ inline std::vector<ChunkCase> encode_cases() {
                             {"masked wide volume", DType::f64, {17, 18, 19}, 1e-7, cubes, Data::smooth, true},
                             {"masked line", DType::f32, {5000}, 1e-3, "1d:0,0,12", Data::smooth, true},
                             {"masked u16 plane", DType::u16, {66, 70}, 2, "2d:1:0,6,6", Data::smooth, true},
+                            {"two rows of column tiles", DType::f32, {2, 300, 30}, 1e-3, "3d:1,2:12,0,0"},
                             {"constant", DType::f32, {20, 21}, 1e-3, "auto", Data::constant},
                             {"ramp", DType::f32, {33, 34}, 1e-3, "auto", Data::ramp},
                             {"random bits", DType::f32, {9, 20, 21}, 1e-3, "auto", Data::random_bits},
@@ -38,6 +39,9 @@ inline std::vector<ChunkCase> encode_cases() {
 }
 
 enum class Encoded { host, raw, coded };
+
+/// Bytes of working memory an element: those that it always takes, and a word of bits where a tile is one element.
+inline constexpr std::uint64_t kMostWork = 16 + 4;
 
 /// Encodes chunk `n` on `run`, which has
 ///   open(work_bytes, elements, special)
@@ -65,6 +69,8 @@ Encoded encode_with(Run& run, const CodedChunks& coded, std::uint64_t n, Vector<
     if (in.special != nullptr) special.insert(special.end(), special_row(in, r), special_row(in, r) + in.extents[2]);
   }
   elements.shrink_to_fit();
+  EXPECT_LE(encoding.work_bytes(), room.work);
+  EXPECT_LE(encoding.work_bytes(), kMostWork * in.elems() + 4096);
   run.open(encoding.work_bytes(), elements, special);
   const kernels::InterpEncodeResult result = run.encode(job);
   const auto exceptions =
@@ -93,9 +99,11 @@ struct EncodeCount {
   std::size_t raw = 0;
   std::size_t left = 0;
   std::size_t wide = 0;
+  std::size_t masked = 0;  ///< of those coded
 
-  /// Compares a chunk with what the host made of it.
-  void check(Encoded encoded, const Vector<std::uint8_t>& out, const Vector<std::uint8_t>& stored) {
+  /// Compares chunk `n` with what the host made of it.
+  void check(Encoded encoded, const Vector<std::uint8_t>& out, const CodedChunks& coded_chunks, std::uint64_t n) {
+    const Vector<std::uint8_t>& stored = coded_chunks.stored[n];
     switch (encoded) {
       case Encoded::host: ++left; break;
       case Encoded::raw:
@@ -105,6 +113,7 @@ struct EncodeCount {
       case Encoded::coded:
         ++coded;
         wide += stored[0] == static_cast<std::uint8_t>(Mode::wide) ? 1 : 0;
+        masked += coded_chunks.input(n).special != nullptr ? 1 : 0;
         ASSERT_EQ(out, stored);
         break;
     }

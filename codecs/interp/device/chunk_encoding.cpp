@@ -21,6 +21,30 @@ using kernels::InterpWriteSection;
 /// One exception for so many elements: a chunk with more gains little.
 constexpr std::uint64_t kElemsPerException = 8;
 constexpr std::uint64_t kLeastExceptions = 64;
+constexpr std::uint64_t most_exceptions(std::uint64_t elems) { return elems / kElemsPerException + kLeastExceptions; }
+
+/// Numbers of 16 bits for the words of all streams, before they lie side by side.
+constexpr std::uint64_t word_room(std::uint64_t elems) {
+  return elems * kernels::kMostResidualWords + std::uint64_t{kernels::kInterpMostSections} * kernels::kMostStreamLanes *
+                                                   (kernels::kStateWords + kernels::kMostResidualWords);
+}
+
+/// Tiles of a chunk of those extents, and words of bits that each takes: no axis of a tile is longer than the chunk's.
+struct TileBits {
+  std::uint64_t tiles = 1;
+  std::uint64_t words = 0;  ///< 32 bits each
+};
+template <class Extent>
+TileBits tile_bits(const kernels::InterpTile& tile, const std::array<Extent, kernels::kInterpAxes>& extents) {
+  TileBits bits;
+  std::uint64_t elems = 1;
+  for (std::size_t a = 0; a < kernels::kInterpAxes; ++a) {
+    bits.tiles *= ((extents[a] - 1) >> tile.logs[a]) + 1;
+    elems *= std::min<std::uint64_t>(std::uint64_t{1} << tile.logs[a], extents[a]);
+  }
+  bits.words = (elems + 31) / 32;
+  return bits;
+}
 
 static_assert(kernels::kInterpMostSections == kOwnSections + 1);
 
@@ -98,20 +122,17 @@ bool DeviceEncoding::append_first_job(std::span<std::uint8_t> scratch, Vector<st
 
 void DeviceEncoding::lay_out_work() {
   const std::uint64_t elems = in_->elems();
-  std::uint64_t tiles = 1;
-  for (std::size_t a = 0; a < kernels::kInterpAxes; ++a) tiles *= ((extents_[a] - 1) >> spec_->tile.logs[a]) + 1;
+  const TileBits bits = tile_bits(spec_->tile, extents_);
   JobWork work;
   const auto coarse = tables_->coarse_points();
   job_.chunk.codes = work.take(elems, sizeof(std::int32_t));
   for (const std::size_t i : {0, 1}) job_.chunk.magnitudes[i] = work.take(coarse[i], sizeof(std::uint16_t));
   job_.symbols = work.take(elems, sizeof(std::uint16_t));
-  job_.missed = work.take(tiles * kernels::interp_missed_words(job_.chunk.tile_logs), sizeof(std::uint32_t));
-  job_.exception_room = job_number(elems / kElemsPerException + kLeastExceptions);
+  job_.missed_words = job_number(bits.words);
+  job_.missed = work.take(bits.tiles * bits.words, sizeof(std::uint32_t));
+  job_.exception_room = job_number(most_exceptions(elems));
   job_.exception_list = work.take(job_.exception_room, sizeof(std::uint32_t));
-  write_job_.words = work.take(
-      elems * kernels::kMostResidualWords + std::uint64_t{kernels::kInterpMostSections} * kernels::kMostStreamLanes *
-                                                (kernels::kStateWords + kernels::kMostResidualWords),
-      sizeof(std::uint16_t));
+  write_job_.words = work.take(word_room(elems), sizeof(std::uint16_t));
   job_.chunk.work_bytes = work.bytes();
 }
 
@@ -211,21 +232,23 @@ DeviceEncoding::Outcome DeviceEncoding::write(const InterpWriteResult& result, s
 }
 
 DeviceEncoding::Room DeviceEncoding::room(const ChunkSpec& spec) {
-  std::uint64_t anchors = 1;
-  std::uint64_t elems = 1;
-  for (std::size_t a = 0; a < kernels::kInterpAxes; ++a) {
-    anchors *= ((spec.most[a] - 1) >> spec.tile.logs[a]) + 1;
-    elems *= spec.most[a];
-  }
+  const TileBits bits = tile_bits(spec.tile, spec.most);
+  const std::uint64_t elems = std::uint64_t{spec.most[0]} * spec.most[1] * spec.most[2];
   constexpr std::uint64_t kTables = kernels::kInterpMostLevels * sizeof(kernels::InterpLevelPlan) +
                                     kernels::kInterpMostClasses * sizeof(kernels::InterpClassPlan) +
                                     4 * kernels::kJobAlignment;
-  // Codes, symbols, words, magnitudes, bits and the list of exceptions.
-  constexpr std::uint64_t kWork = 4 + 2 + 6 + 2 + 1;
-  return {sizeof(kernels::InterpEncodeJob) + kTables + anchors * (sizeof(std::int64_t) + sizeof(std::int32_t)),
+  // Codes, symbols and magnitudes.
+  constexpr std::uint64_t kWork = 4 + 2 + 2;
+  constexpr std::uint64_t kPieces = 7;
+  const std::uint64_t work = kWork * elems + bits.tiles * bits.words * sizeof(std::uint32_t) +
+                             most_exceptions(elems) * sizeof(std::uint32_t) + word_room(elems) * sizeof(std::uint16_t) +
+                             kPieces * kernels::kJobAlignment;
+  // Tables and counts; the beginning of the chunk has its exceptions.
+  const std::uint64_t kept = (UINT64_C(1) << 16) + most_exceptions(elems) * (kIndexBytes + dtype_bytes(spec.dtype));
+  return {sizeof(kernels::InterpEncodeJob) + kTables + bits.tiles * (sizeof(std::int64_t) + sizeof(std::int32_t)),
           sizeof(kernels::InterpWriteJob) + kernels::kContextBins * sizeof(kernels::StreamStarts) +
               2 * kernels::kJobAlignment,
-          kWork * elems};
+          work, kept};
 }
 
 }  // namespace quern::codec::interp

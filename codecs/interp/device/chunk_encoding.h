@@ -47,11 +47,13 @@ class DeviceEncoding {
   /// Words that there is room for where the elements were.
   std::uint64_t most_words() const { return raw_bytes_ / 2; }
 
-  /// What jobs and their memory take for a full chunk, in bytes: the first job, a later one, and about what they work in.
+  /// What jobs and their memory take for a full chunk, in bytes: the first job, a later one, about what they work in, and
+  /// what the host keeps from the first job to the last.
   struct Room {
     std::uint64_t first_job = 0;
     std::uint64_t later_job = 0;
     std::uint64_t work = 0;
+    std::uint64_t kept = 0;
   };
   static Room room(const ChunkSpec& spec);
 

@@ -80,9 +80,7 @@ class EncodeKernels final : public cuda::JobEncodeKernels {
   }
   cuda::EncodeRoom room(std::span<const std::uint8_t> state) const override {
     const DeviceEncoding::Room room = DeviceEncoding::room(spec_of_encoder_state(state));
-    // Tables, counts and the beginning of the chunk.
-    constexpr std::uint64_t kKept = UINT64_C(1) << 16;
-    return {room.first_job, room.later_job, room.work, kKept};
+    return {room.first_job, room.later_job, room.work, room.kept};
   }
   std::size_t result_bytes() const override { return std::max(sizeof(InterpEncodeResult), sizeof(InterpWriteResult)); }
   cudaError_t encode(const kernels::EncodeTask* tasks, std::uint32_t count, cudaStream_t queue) const override {

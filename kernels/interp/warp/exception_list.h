@@ -23,7 +23,7 @@ class InterpExceptions {
         list_(view.work<std::uint32_t>(job_.exception_list)),
         result_(*static_cast<InterpEncodeResult*>(task.result)),
         found_(found),
-        words_(interp_missed_words(job_.chunk.tile_logs)) {
+        words_(job_.missed_words) {
     unroll<kInterpAxes>([&](auto a) {
       tiles_[a] = ((job_.chunk.extents[a] - 1) >> job_.chunk.tile_logs[a]) + 1;
       elems_ *= job_.chunk.extents[a];

@@ -108,7 +108,7 @@ class InterpTileEncoder {
     const double unit = walk_.job.unit;
     const double base = walk_.job.base;
     const double bound = job_.bound;
-    const std::uint32_t words = interp_missed_words(walk_.job.tile_logs);
+    const std::uint32_t words = job_.missed_words;
     std::uint32_t* const out = missed_ + number * words;
     for (std::uint32_t word = warp; word < words; word += warps) {
       typename X::template vec<bool> missed;
