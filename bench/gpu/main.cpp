@@ -50,7 +50,10 @@ void run_subjects(Session& session, const BenchArray& array) {
   if (session.wants("range")) bench_range(session, array);
   if (session.wants("lorenzo")) bench_lorenzo(session, array);
   if (session.wants("mask")) bench_mask(session, array);
-  if (wants_jobs_of("interp", session, array)) bench_interp(session, array);
+  if (wants_jobs_of("interp", session, array)) {
+    bench_interp(session, array);
+    bench_interp_encode(session, array);
+  }
   if (wants_jobs_of("stencil", session, array)) {
     bench_stencil(session, array);
     bench_stencil_encode(session, array);

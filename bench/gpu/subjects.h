@@ -22,6 +22,8 @@ void bench_stencil_steps(Session& session, const BenchArray& array);
 
 /// Chunks of the interp codec, decoded; the first of them encoded by the host.
 void bench_interp(Session& session, const BenchArray& array);
+/// The same chunks, encoded; the host makes their jobs.
+void bench_interp_encode(Session& session, const BenchArray& array);
 
 /// Whole calls on an array in device memory, as queued and as a graph: under a relative bound, with its range given and
 /// not, under an absolute one, and back.

@@ -75,8 +75,11 @@ class Device(CliTest):
             self.assertEqual(report["device"], "cuda:0")
             self.assertEqual(read_bytes(self.path("cpu.f32")), read_bytes(self.path("cuda.f32")))
 
-    def test_interp_is_decoded_on_the_device(self):
+    def test_interp_is_encoded_and_decoded_on_the_device(self):
         self.compress("i.qn", "--rel", "1e-3", "--codec", "interp")
+        report = self.compress("cuda.qn", "--rel", "1e-3", "--codec", "interp", "--device", "cuda", "--verify")
+        self.assertEqual((report["device"], report["violations"]), ("cuda:0", 0))
+        self.assertEqual(read_bytes(self.path("i.qn")), read_bytes(self.path("cuda.qn")))
         self.ok("decompress", self.path("i.qn"), "-f", "-o", self.path("cpu.f32"))
         report = json.loads(self.ok("decompress", self.path("i.qn"), "-f", "-o", self.path("cuda.f32"), "--json",
                                     "--device", "cuda").stdout)

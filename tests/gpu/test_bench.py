@@ -16,6 +16,7 @@ SUBJECT_STEPS = {
     "bound_check": {"check"},
     "mask": {"scan_and_list", "encode_and_fill", "decode", "encode_levels_and_fill", "decode_levels"},
     "interp": {"decode"},
+    "interp_encode": {"encode", "write"},
     "stencil": {"decode_levels", "decode_raster"},
     "stencil_encode": {"encode_raster", "write_raster_lanes"},
     "arrays": {"compress_relative", "compress_relative_given_range", "compress_absolute", "decompress",
@@ -88,13 +89,14 @@ class Bench(unittest.TestCase):
         self.assertEqual(set(seen), {array + way for array in arrays for way in ways})
         # Small arrays may have chunks that are not in levels, or that devices leave, and then no such step.
         optional = {("stencil", "decode_levels"), ("stencil", "decode_raster"), ("stencil_encode", "encode_raster"),
-                    ("stencil_encode", "write_raster_lanes")}
+                    ("stencil_encode", "write_raster_lanes"), ("interp_encode", "encode"), ("interp_encode", "write")}
         for where, steps in seen.items():
             self.assertEqual(steps | optional, wanted, where)
         self.assertGreater(2 * sum(optional <= steps for steps in seen.values()), len(seen))
         checks = self.of(records, "check")
         for subject in ("range", "lorenzo", "mask", "interp", "arrays", "batches"):
             self.assertEqual(sum(c["subject"] == subject for c in checks), len(arrays))
+        self.assertGreater(2 * sum(c["subject"] == "interp_encode" for c in checks), len(arrays))
         for check in checks:
             if check["subject"] == "range":
                 self.assertTrue(check["all_valid"])
@@ -105,7 +107,7 @@ class Bench(unittest.TestCase):
                 self.assertGreater(check["largest_error"], 0.5 * check["bound"])
             elif check["subject"] in ("interp", "stencil"):
                 self.assertEqual((check["damaged_chunks"], check["same_values"]), (0, True))
-            elif check["subject"] in ("stencil_encode", "stencil_steps"):
+            elif check["subject"] in ("interp_encode", "stencil_encode", "stencil_steps"):
                 self.assertTrue(check["same_bytes"])
             elif check["subject"] == "arrays":
                 self.assertEqual((check["all_decoded"], check["violations"]), (True, 0))

@@ -12,6 +12,7 @@ TREE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 KIND = {"bytes": 536870912, "element": "f32", "tile": "block", "field": "mixed", "subject": "lorenzo"}
 TIMING = {"record": "timing", **KIND, "step": "decode", "cache": "cold", "queueing": "calls", "gbs": 2500.0, "percent_of_limit": 66.0}
 CHECK = {"record": "check", **KIND, "subject": "interp", "ratio": 8.5, "damaged_chunks": 0, "same_values": True}
+ENCODED = {"record": "check", **KIND, "subject": "interp_encode", "chunks": 256, "ratio": 8.5, "same_bytes": True}
 MACHINE = {"record": "machine", "name": "a device", "multiprocessors": 132, "driver": 13000}
 
 
@@ -78,7 +79,7 @@ class Prebuilt(unittest.TestCase):
             return next(r["gbs"] for r in map(json.loads, lines) if all(r.get(key) == TIMING[key] for key in step))
 
     def test_StageInterp_RunsItsTestsAndBenchmarksAlone(self):
-        self.bench_writes(MACHINE, TIMING, CHECK, CHECK)
+        self.bench_writes(MACHINE, TIMING, CHECK, ENCODED, CHECK)
         self.pack()
         result = self.check("--stage", "interp")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
@@ -88,8 +89,10 @@ class Prebuilt(unittest.TestCase):
 
     def test_StageInterp_FailsWithoutChecksThatHold(self):
         for checks, why in (([], "has no checks"),
-                            ([CHECK, {**CHECK, "damaged_chunks": 10}], "has damaged chunks"),
-                            ([CHECK, {**CHECK, "same_values": False}], "has damaged chunks or other values")):
+                            ([CHECK, CHECK], "has no checks of encoding"),
+                            ([ENCODED, {**CHECK, "damaged_chunks": 10}], "has damaged chunks"),
+                            ([ENCODED, {**CHECK, "same_values": False}], "has damaged chunks, or other values"),
+                            ([CHECK, {**ENCODED, "same_bytes": False}], "or other values or bytes than the host")):
             with self.subTest(why):
                 self.bench_writes(MACHINE, TIMING, *checks)
                 self.pack()

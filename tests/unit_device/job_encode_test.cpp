@@ -1,4 +1,5 @@
-// Arrays of the stencil codec compressed with a device of the simulator: the bytes of the host, and who made them.
+// Arrays of the stencil and the interp codec compressed with a device of the simulator: the bytes of the host, and who
+// made them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -199,6 +200,26 @@ TEST_F(JobEncodeTest, TheWaveletOfASmallChunk_TriesSteps) {
 TEST_F(JobEncodeTest, TheWaveletOfALargeChunk_TakesTheStepOfItsMiddle) {
   const OwnedArray array = make_array(DType::f32, shape_of({66, 90, 90}), Data::smooth);
   EXPECT_EQ(compare(array, stencil(BoundKind::rel, 1e-3, "wavelet")), 5u);
+}
+
+TEST_F(JobEncodeTest, InterpTakesThreeLaunches) {
+  CompressOptions options = stencil(BoundKind::rel, 1e-3, "auto");
+  options.codec = "interp";
+  for (const auto& shape : {shape_of({9000}), shape_of({70, 90}), shape_of({11, 45, 40}), shape_of({5, 12, 21, 30})})
+    EXPECT_EQ(compare(make_array(DType::f64, shape, Data::smooth), options), 3u) << shape.text();
+}
+
+TEST_F(JobEncodeTest, Interp_BytesOfTheHost) {
+  CompressOptions options = stencil(BoundKind::rel, 1e-4, "auto");
+  options.codec = "interp";
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32})
+    for (const Data data : {Data::smooth, Data::nan_block, Data::inf_scattered, Data::noise, Data::land,
+                            Data::minus_zero, Data::spike, Data::wide_range}) {
+      SCOPED_TRACE(std::string(dtype_name(dtype)) + " " + quern::testing::data_name(data));
+      compare(make_array(dtype, shape_of({9, 20, 31}), data), options);
+    }
+  options.bound = {BoundKind::abs, 1e-3};
+  compare(make_array(DType::f32, shape_of({4, 13, 22}), Data::constant), options);
 }
 
 TEST_F(JobEncodeTest, EveryAllocationFails_StatusAndNothingLost) {
