@@ -51,6 +51,7 @@ Status compress_step(quern_context& context, quern_session& session, const Compr
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
   SpanSink sink({static_cast<std::uint8_t*>(stream), static_cast<std::size_t>(capacity)});
+  session.encoder->use(context.codecs());
   QUERN_ASSIGN_OR_RETURN(
       const StepReport made,
       session.encoder->encode(input.view(), options, remaining(context.execution, input.copied_bytes()), sink));
@@ -67,11 +68,11 @@ Status decompress_step(quern_context& context, quern_session& session, const voi
   PackedOutput output;
   QUERN_RETURN_IF_ERROR(output.open(layout, context.execution.memory_limit));
   MemorySource source(stream_bytes(stream, size));
-  QUERN_ASSIGN_OR_RETURN(const auto decoder, open_step_beside(source, session.last, builtin_codecs(),
+  QUERN_ASSIGN_OR_RETURN(const auto decoder, open_step_beside(source, session.last, context.codecs(),
                                                               remaining(context.execution, output.copied_bytes())));
   const MutableArrayView& out = output.view();
-  session.last = {};
   QUERN_RETURN_IF_ERROR(pull_whole(*decoder, size, out));
+  session.last = {};
   QUERN_RETURN_IF_ERROR(session.values.resize(out.bytes()));
   if (out.bytes() != 0) std::memcpy(session.values.data(), out.data, out.bytes());
   session.last = {session.values.data(), out.dtype, out.shape};
@@ -85,6 +86,7 @@ Status resume(quern_context& context, quern_session& session, const void* stream
   QUERN_RETURN_IF_ERROR(read_array(values, true, layout));
   PackedInput input;
   QUERN_RETURN_IF_ERROR(input.open(layout, context.execution.memory_limit));
+  session.encoder->use(context.codecs());
   return session.encoder->resume(stream_bytes(stream, size), input.view());
 }
 

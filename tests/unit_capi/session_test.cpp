@@ -134,6 +134,26 @@ TEST(Capi_Session, AStepWithoutTheOneBefore_IsMissingIt) {
   EXPECT_EQ(calls.decompress(reader.handle, second, back), QUERN_OK);
 }
 
+TEST(Capi_Session, AStepThatFailed_IsDecodedInASecondTry) {
+  const Fixture calls;
+  const Session writer;
+  const auto first = calls.compress(writer.handle, 0);
+  const auto second = calls.compress(writer.handle, 1);
+  const Session reader;
+  std::vector<float> back;
+  ASSERT_EQ(calls.decompress(reader.handle, first, back), QUERN_OK);
+  quern_array array = array_of(back);
+  array.extents[0] -= 1;
+  EXPECT_EQ(quern_session_decompress(calls.context, reader.handle, second.data(), second.size(), &array),
+            QUERN_ERROR_INVALID_SHAPE);
+  std::vector<std::uint8_t> damaged = second;
+  damaged[damaged.size() / 2] ^= 0x20;
+  EXPECT_NE(calls.decompress(reader.handle, damaged, back), QUERN_OK);
+  ASSERT_EQ(calls.decompress(reader.handle, second, back), QUERN_OK) << quern_last_error(calls.context);
+  const std::vector<float> original = step_values(1);
+  for (std::size_t i = 0; i < kElems; ++i) ASSERT_LE(std::fabs(double{original[i]} - double{back[i]}), kBound);
+}
+
 TEST(Capi_Session, EveryStepAKeyStep_NeedsNoSession) {
   const Fixture calls;
   const Session writer(nullptr, 1);

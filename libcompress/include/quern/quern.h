@@ -369,7 +369,8 @@ QUERN_API quern_status quern_session_compress(quern_context* context, quern_sess
                                               const quern_params* params, const quern_array* array, void* stream,
                                               uint64_t capacity, uint64_t* size, quern_report* report);
 /** quern_decompress of the step after the one that the session decoded last, or of a key step. Fails with
- *  QUERN_ERROR_REFERENCE_MISSING where the stream was predicted from another array. */
+ *  QUERN_ERROR_REFERENCE_MISSING where the stream was predicted from another array. After a refusal of `stream` or
+ *  `array` the same step may be asked for again. */
 QUERN_API quern_status quern_session_decompress(quern_context* context, quern_session* session, const void* stream,
                                                 uint64_t size, quern_array* array);
 /** The session goes on writing after a step that is there already: `stream`, and what it decodes to, which is copied.
@@ -377,7 +378,8 @@ QUERN_API quern_status quern_session_decompress(quern_context* context, quern_se
 QUERN_API quern_status quern_session_resume(quern_context* context, quern_session* session, const void* stream,
                                             uint64_t size, const quern_array* values);
 
-/** The hash that streams name an array by: of its type, extents and values, in C order. O(bytes). */
+/** The hash that streams name an array by: of its values' bytes in C order; type and extents are not part of it.
+ *  O(bytes). */
 QUERN_API quern_status quern_hash_values(const quern_array* array, uint64_t* hash);
 /** What a stream was predicted from: the array whose values have this hash. `steps_to_key`: how many streams have to be
  *  decoded before it, from a key step on; 0, and the hash 0, of a stream that stands alone. Needs the header alone. */

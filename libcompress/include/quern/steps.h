@@ -58,6 +58,10 @@ class StepEncoder : public Allocated {
   static Result<std::unique_ptr<StepEncoder>> create(const Registry& registry, unsigned key_every = kDefaultKeyEvery);
   virtual ~StepEncoder() = default;
 
+  /// Looks codecs up in another registry from now on, which outlives the calls up to the next use(). Models that it lacks
+  /// make a step that needs them fail.
+  virtual void use(const Registry& registry) = 0;
+
   /// Goes on after a stream that is there already. `values`: what it decodes to; copied.
   virtual Status resume(std::span<const std::uint8_t> stream, const ArrayView& values) = 0;
 

@@ -47,7 +47,9 @@ struct LastStep {
 
 class Session final : public StepEncoder {
  public:
-  Session(const Registry& registry, unsigned key_every) : registry_(registry), key_every_(key_every) {}
+  Session(const Registry& registry, unsigned key_every) : registry_(&registry), key_every_(key_every) {}
+
+  void use(const Registry& registry) override { registry_ = &registry; }
 
   Status resume(std::span<const std::uint8_t> stream, const ArrayView& values) override {
     try {
@@ -89,7 +91,7 @@ class Session final : public StepEncoder {
   Result<LastStep> describe_step(std::span<const std::uint8_t> stream) const {
     MemorySource source(stream);
     LastStep step;
-    QUERN_ASSIGN_OR_RETURN(step.of, inspect_reference(source, registry_));
+    QUERN_ASSIGN_OR_RETURN(step.of, inspect_reference(source, *registry_));
     QUERN_RETURN_IF_ERROR(source.seek(0));
     QUERN_ASSIGN_OR_RETURN(ReadHeader read, read_header(source));
     step.header = std::move(read.header);
@@ -108,7 +110,7 @@ class Session final : public StepEncoder {
     MemorySource source(pending_);
     Execution inner = execution;
     inner.progress = {};
-    QUERN_ASSIGN_OR_RETURN(const auto decoder, open_step_beside(source, values(), registry_, inner));
+    QUERN_ASSIGN_OR_RETURN(const auto decoder, open_step_beside(source, values(), *registry_, inner));
     QUERN_ASSIGN_OR_RETURN(const std::size_t bytes, decoder->pull(decoded.span()));
     if (bytes != decoded.size()) return Status(StatusCode::internal, "the last step does not decode to its shape");
     values_ = std::move(decoded);
@@ -124,7 +126,7 @@ class Session final : public StepEncoder {
     if (asked != BoundKind::abs && asked != BoundKind::rel) return nullptr;
     if (last_->depth + 1u >= key_every_) return nullptr;
     if (step.dtype != last_->header.dtype || !(step.shape == last_->header.shape)) return nullptr;
-    const ArrayCodec* const codec = registry_.by_id(last_->header.codec_id);
+    const ArrayCodec* const codec = registry_->by_id(last_->header.codec_id);
     if (codec == nullptr || dynamic_cast<const ReferenceCodec*>(codec) == nullptr) return nullptr;
     if (options.codec != "auto" && options.codec != codec->info().name) return nullptr;
     return codec->supports(step.dtype, alone.enforced.kind) ? codec : nullptr;
@@ -170,7 +172,7 @@ class Session final : public StepEncoder {
     Bytes stream;
     {
       VectorSink<Bytes> held(stream);
-      QUERN_ASSIGN_OR_RETURN(made.compressed, compress(step, options, registry_, execution, held));
+      QUERN_ASSIGN_OR_RETURN(made.compressed, compress(step, options, *registry_, execution, held));
     }
     made.alone_bytes = stream.size();
     if (const ArrayCodec* const codec = codec_for(step, options, made.compressed)) {
@@ -197,7 +199,7 @@ class Session final : public StepEncoder {
     return made;
   }
 
-  const Registry& registry_;
+  const Registry* registry_;
   unsigned key_every_;
   std::optional<LastStep> last_;
   AlignedBuffer values_;  ///< what the last step decodes to or, while its stream is pending, was predicted from
