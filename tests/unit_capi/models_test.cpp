@@ -66,6 +66,33 @@ TEST(Models, ContextWithoutTheModel_SaysSo) {
   EXPECT_EQ(quern_decompress(other.context.get(), stream.data(), stream.size(), &to), QUERN_ERROR_MISSING_MODEL);
 }
 
+TEST(Models, Sessions_UseThoseOfTheContextOfEachCall) {
+  quern_session* session = nullptr;
+  ASSERT_EQ(quern_session_create(nullptr, 0, &session), QUERN_OK);
+  const ContextHandle without = make_context();
+  std::vector<float> values = waves(), back(values.size());
+  const quern_array from = make_array(QUERN_F32, {64, 96}, values.data());
+  quern_array to = make_array(QUERN_F32, {64, 96}, back.data());
+  std::vector<std::uint8_t> stream(1 << 16);
+  for (int step = 0; step < 2; ++step) {
+    const Given given(model_file());  // goes before the session does
+    const auto params = make_params(given.request().c_str());
+    std::uint64_t size = 0;
+    EXPECT_EQ(quern_session_compress(without.get(), session, params.get(), &from, stream.data(), stream.size(), &size,
+                                     nullptr),
+              QUERN_ERROR_MISSING_MODEL);
+    ASSERT_EQ(quern_session_compress(given.context.get(), session, params.get(), &from, stream.data(), stream.size(),
+                                     &size, nullptr),
+              QUERN_OK)
+        << quern_last_error(given.context.get());
+    EXPECT_EQ(quern_session_decompress(without.get(), session, stream.data(), size, &to), QUERN_ERROR_MISSING_MODEL);
+    ASSERT_EQ(quern_session_decompress(given.context.get(), session, stream.data(), size, &to), QUERN_OK)
+        << quern_last_error(given.context.get());
+    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_LE(std::abs(values[i] - back[i]), 0.5) << i;
+  }
+  quern_session_destroy(session);
+}
+
 TEST(Models, ModelTwiceAndItsDecodingHalf_AreOne) {
   const models::BlockModel model = models::test::cosine_model({1, 16, 16}, 5);
   const Given both(models::write_block_model(models::decoding_half(model)));
