@@ -16,19 +16,20 @@ def step(number):
     return ground + np.sin((x - number / 3) / 5, dtype=np.float32)
 
 
-def main():
+def main(path):
     bound = {"abs": 1e-3, "codec": "stencil"}
     alone = sum(len(quern.compress(step(i), **bound)) for i in range(8))
     for i in range(8):
-        quern.append("run.qn", step(i), **bound, key_every=4)
-    print(f"8 steps take {os.path.getsize('run.qn')} bytes, {alone} by themselves")
-    with quern.open_steps("run.qn") as steps:
+        quern.append(path, step(i), **bound, key_every=4)
+    print(f"8 steps take {os.path.getsize(path)} bytes, {alone} by themselves")
+    with quern.open_steps(path) as steps:
         for i, values in enumerate(steps):
             assert np.abs(values - step(i)).max() <= 1e-3
-            print(f"step {i}: {'a key step' if not steps.info(i).steps_to_key else 'predicted from ' + steps.info(i).reference}")
+            name = steps.info(i).reference
+            print(f"step {i}: {'a key step' if name is None else 'predicted from ' + name}")
         print(f"a box of step 6: {steps[6, 3, 5:7, 40].tolist()}")
 
 
 if __name__ == "__main__":
-    os.chdir(tempfile.mkdtemp())
-    main()
+    with tempfile.TemporaryDirectory() as folder:
+        main(os.path.join(folder, "run.qn"))

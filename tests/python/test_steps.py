@@ -5,6 +5,7 @@ import pickle
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -68,6 +69,7 @@ class Sessions(StepsTest):
             quern.decompress(streams[1], reference=first, region=(slice(0, 2),))
 
     def test_what_is_wrong(self):
+        quern.Session(key_every=np.int64(4))
         for wrong in (0, 257, True, 2.5):
             with self.assertRaises(ValueError):
                 quern.Session(key_every=wrong)
@@ -78,6 +80,33 @@ class Sessions(StepsTest):
         with self.assertRaises(quern.InvalidArgument):
             session.compress(self.steps[1], abs=-1)
         self.assertEqual(len({len(session.compress(step, **WAYS)) for step in self.steps[:1]}), 1)
+
+
+    def test_a_step_that_nobody_got_predicts_nothing(self):
+        def interrupt(_stream):
+            raise KeyboardInterrupt
+
+        session = quern.Session()
+        session.compress(self.steps[0], **WAYS)
+        with unittest.mock.patch("pyquern._steps.bytes", interrupt, create=True), self.assertRaises(KeyboardInterrupt):
+            session.compress(self.steps[1], **WAYS)
+        stream = session.compress(self.steps[2], **WAYS)
+        self.assertEqual(quern.info(stream).steps_to_key, 0)
+        self.assert_within(quern.decompress(stream), 2)
+
+    def test_a_call_that_uses_its_own_session_is_told(self):
+        session = quern.Session()
+        for step in self.steps[:2]:
+            with self.assertRaisesRegex(RuntimeError, "use another one"):
+                session.compress(step, **WAYS, progress=lambda done, total: session.compress(step, **WAYS))
+        self.assert_within(quern.decompress(session.compress(self.steps[2], **WAYS)), 2)
+
+    def test_the_same_step_is_read_in_a_second_try(self):
+        streams, reader = self.streams(), quern.Session()
+        reader.decompress(streams[0])
+        with self.assertRaises(quern.CorruptStream):
+            reader.decompress(streams[1][:-9])
+        self.assert_within(reader.decompress(streams[1]), 1)
 
 
 class Files(StepsTest):
@@ -131,6 +160,58 @@ class Files(StepsTest):
         steps[5, 0:2]
         key = steps._spans[3][0]
         self.assertTrue(read and all(key <= offset and offset + size <= steps._spans[6][0] for offset, size in read))
+
+    def test_a_slice_with_steps_decodes_what_it_needs(self):
+        quern.append(self.path, *self.steps, **WAYS, key_every=3)
+        steps, read = quern.open_steps(self.path), []
+        self.addCleanup(steps.close)
+        stream = steps.stream
+        with unittest.mock.patch.object(steps, "stream", lambda step: read.append(step) or stream(step)):
+            taken = steps[::3]
+            self.assertEqual(read, [0, 3, 6])
+            read.clear()
+            steps[4:0:-3]
+            self.assertEqual(read, [0, 1, 3, 4])
+        np.testing.assert_array_equal(taken, np.stack([steps[0], steps[3], steps[6]]))
+
+    def test_a_memory_limit_counts_the_new_array(self):
+        stream = quern.compress(self.steps[0], **WAYS)
+
+        def least(call):
+            """The smallest limit under which the call ends well."""
+            refused, enough = 0, 1 << 26
+            while enough - refused > 1:
+                limit = (refused + enough) // 2
+                try:
+                    self.assert_within(call(limit), 0)
+                    enough = limit
+                except quern.OutOfMemory:
+                    refused = limit
+            return enough
+
+        alike = least(lambda limit: quern.decompress(stream, memory_limit=limit))
+        self.assertEqual(alike, least(lambda limit: quern.Session().decompress(stream, memory_limit=limit)))
+
+    def test_short_reads_are_gone_on_with(self):
+        quern.append(self.path, *self.steps[:2], **WAYS)
+
+        class Short(io.BytesIO):
+            def read(self, size=-1):
+                return super().read(min(size, 1000) if size >= 0 else size)
+
+        whole, steps = contents(self.path), quern.open_steps(Short(contents(self.path)))
+        self.assertEqual(steps.stream(0) + steps.stream(1), whole)
+
+    def test_steps_that_nothing_is_predicted_from_are_not_decoded(self):
+        streams = self.streams()
+        with open(self.path, "wb") as file:
+            damaged = bytearray(streams[0])
+            damaged[len(damaged) // 2] ^= 0x20
+            file.write(damaged)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            quern.append(self.path, self.steps[1], lossless=True)
+        np.testing.assert_array_equal(quern.open_steps(self.path)[1], self.steps[1])
 
     def test_what_is_lost_is_named_and_ends_at_the_next_key_step(self):
         streams = self.streams(key_every=4)

@@ -5,8 +5,8 @@
     stream = quern.compress(array, abs=1e-3)          # every value within 1e-3, or an error
     back = quern.decompress(stream)
 
-Files: save(), open(). Time steps: append(), open_steps(), Session. HDF5, netCDF, xarray, Zarr and Dask: pyquern.hdf5, pyquern.zarr, pyquern.numcodecs, pyquern.xarray.
-Training checkpoints: pyquern.checkpoint."""
+Files: save(), open(). Time steps: append(), open_steps(), Session. HDF5, netCDF, xarray, Zarr and Dask: pyquern.hdf5,
+pyquern.zarr, pyquern.numcodecs, pyquern.xarray. Training checkpoints: pyquern.checkpoint."""
 from __future__ import annotations
 
 import importlib

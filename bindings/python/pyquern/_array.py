@@ -242,6 +242,11 @@ def empty(number: int, shape: tuple[int, ...], memory_limit: int | None) -> NDAr
                               "or use pyquern.open()") from None
 
 
+def limit_beside(memory_limit: int | None, nbytes: int) -> int | None:
+    """What a call may take beside an array of `nbytes` that empty() made under the limit."""
+    return None if memory_limit is None else max(memory_limit - nbytes, 1)
+
+
 def finished(number: int, array: NDArray[Any]) -> Decoded:
     """What a caller gets of an array that empty() made."""
     return TypedArray(array, "bf16") if _numpy_type(number)[1] else array

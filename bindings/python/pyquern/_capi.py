@@ -16,7 +16,7 @@ MAX_RANK = 8
 MAX_FILLS = 255
 MODEL_ID_SIZE = 33
 HOST, CUDA = 0, 1
-CANCELLED, BOUND_NOT_MET, TRUNCATED = 63, 5, 21
+CANCELLED, BOUND_NOT_MET, TRUNCATED, MISSING_MODEL = 63, 5, 21, 43
 
 Progress = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64)
 SourceRead = ctypes.CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_uint64)

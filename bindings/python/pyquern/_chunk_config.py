@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._bounds import Bound
+from ._effort import checked_effort
 from ._errors import Unsupported
 from .core import compress
 from ._requests import codec_number, options_word, request_bound
@@ -61,7 +62,7 @@ def make_config(*, abs: Any, pwrel: Any, lossless: Any, rel: Any, codec: str, go
     codec_number(codec)
     options_word(goal, effort)
     values = () if fill is None else tuple(_number(value) for value in np.atleast_1d(np.asarray(fill)).reshape(-1).tolist())
-    return ChunkConfig(bound, codec, goal, values, effort)
+    return ChunkConfig(bound, codec, goal, values, checked_effort(effort, goal))
 
 
 def from_json(config: Mapping[str, Any], others: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -9,7 +9,7 @@ USUAL = 6
 
 
 def checked_effort(effort: Any, goal: str) -> int | None:
-    """The number, or None where nothing was asked for. TypeError or ValueError says what to give."""
+    """The number, or None where nothing was asked for. ValueError says what to give."""
     if effort is None:
         return None
     try:

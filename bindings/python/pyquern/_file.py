@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from . import _capi
-from ._array import ArrayLike, Bytes, Decoded, Given, empty, finished
+from ._array import ArrayLike, Bytes, Decoded, Given, empty, finished, limit_beside
 from ._bounds import KINDS, PRECISION_KINDS, chosen_bound
 from ._calls import ProgressFunction, use_context
 from ._capi import library
@@ -57,6 +57,22 @@ class _FileObject:
         self._file.close()
 
 
+def pieces_of(bytes_of: _Descriptor | _FileObject, begin: int, size: int) -> Iterator[tuple[int, bytes]]:
+    """The bytes [begin, begin + size) as (offset from begin, piece): one read may give less than was asked for. OSError
+    where the file ends before."""
+    done = 0
+    while done < size:
+        data = bytes_of.read(begin + done, size - done)
+        if not data or len(data) > size - done:
+            raise OSError(f"the file ends at byte {begin + done}: it was changed while it was read")
+        yield done, data
+        done += len(data)
+
+
+def whole_of(bytes_of: _Descriptor | _FileObject, begin: int, size: int) -> bytes:
+    return b"".join(piece for _, piece in pieces_of(bytes_of, begin, size))
+
+
 class Reading:
     """A quern_source over `size` bytes of one of the above from byte `begin` on (all without), for the time of a call; what its
     read raises is raised after it."""
@@ -70,14 +86,9 @@ class Reading:
     problem: BaseException | None
 
     def _read(self, _user: Any, offset: int, to: int, size: int) -> int:
-        offset += self._begin
         try:
-            while size:
-                data = self._bytes.read(offset, size)
-                if not data or len(data) > size:
-                    raise OSError(f"the file ends at byte {offset}: it was changed while it was read")
-                ctypes.memmove(to, data, len(data))
-                offset, to, size = offset + len(data), to + len(data), size - len(data)
+            for done, piece in pieces_of(self._bytes, self._begin + offset, size):
+                ctypes.memmove(to + done, piece, len(piece))
         except BaseException as problem:  # noqa: B036: raised where the call returns
             self.problem = problem
             return 1
@@ -171,7 +182,8 @@ class File:
         array = empty(self._number, shape, self._memory_limit)
         values = Given(self._number, shape, (), array.__array_interface__["data"][0], array)
         reading = Reading(self._bytes)
-        with use_context(self._threads, self._memory_limit, nbytes=values.nbytes) as context, problems_of([reading]):
+        limit = limit_beside(self._memory_limit, values.nbytes)
+        with use_context(self._threads, limit, nbytes=values.nbytes) as context, problems_of([reading]):
             call(context, byref(reading.c), byref(values.c))
         return finished(self._number, array)
 
@@ -257,8 +269,9 @@ def open_file(file: Any, mode: str = "r", *, threads: int = 1, memory_limit: int
 def save(path: str | os.PathLike[str], array: ArrayLike, *, abs: float | None = None, rel: float | None = None,
          pwrel: float | None = None, psnr: float | None = None, ratio: float | None = None, lossless: bool = False,
          digits: int | None = None, information: float | None = None, codec: str = "auto", goal: str = "ratio",
-         effort: int | None = None, fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None, threads: int = 1,
-         device: str | None = None, memory_limit: int | None = None, progress: ProgressFunction | None = None) -> Report:
+         effort: int | None = None, fill: Any = None, metadata: bytes = b"", settings: Mapping[str, object] | None = None,
+         threads: int = 1, device: str | None = None, memory_limit: int | None = None,
+         progress: ProgressFunction | None = None) -> Report:
     """Compresses an array into the .qn file at `path`, which is there whole or not at all: it is written beside, synced and
     renamed. Arguments and errors: those of compress(), and OSError."""
     bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio, lossless=lossless,

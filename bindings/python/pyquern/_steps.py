@@ -1,37 +1,45 @@
 """Time steps, each predicted from what the one before decodes to where that pays: in memory, and in files."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import operator
 import os
 import shutil
 import stat
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ctypes import POINTER, byref
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from . import _capi
-from ._array import ArrayLike, Bytes, Decoded, Given, empty, finished, given, target
+from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, finished, given, limit_beside, target
 from ._bounds import KINDS, PRECISION_KINDS, Bound, chosen_bound
 from ._calls import ProgressFunction, use_context
 from ._capi import library
-from ._errors import CorruptStream, MissingReference
-from ._file import Reading, new_mode, number_of, opened_bytes, problems_of, refuse_folder, taken, write_whole
+from ._errors import CorruptStream, Error, MissingReference, Unsupported
+from ._file import Reading, new_mode, number_of, opened_bytes, problems_of, refuse_folder, taken, whole_of, write_whole
 from ._tensors import TypedArray
 from .core import Report, StreamInfo, compress_reported, describe, inspected, read_header, shape_of
 
 #: A key step at least each so many steps, and the most that may be asked for.
 _KEY_EVERY, _MOST_KEY_EVERY = 16, 256
 _U64 = ctypes.c_uint64
+#: Bounds of steps that may be predicted; those of kind digits may be found to be such a one.
+_PREDICTED_KINDS = ("abs", "rel", "digits", "information")
 
 
 def _checked_key_every(key_every: Any) -> int:
-    if isinstance(key_every, bool) or not isinstance(key_every, int) or not 1 <= key_every <= _MOST_KEY_EVERY:
+    try:
+        number = operator.index(key_every)
+    except TypeError:
+        number = 0
+    if isinstance(key_every, bool) or not 1 <= number <= _MOST_KEY_EVERY:
         raise ValueError(f"key_every is {key_every!r}: give a whole number from 1 (every step alone) to {_MOST_KEY_EVERY}")
-    return key_every
+    return number
 
 
 class Session:
@@ -39,16 +47,44 @@ class Session:
     it smaller (codec stencil, bounds abs and rel), or codes it alone, as a key step: at least each `key_every`-th. decompress()
     takes the streams in the same order, beginning with any key step. Errors never add up: each step keeps its own bound.
 
-    One Session writes, another reads. It keeps the values of one step. Threads take turns."""
+    One Session writes, another reads. It keeps the values of one step. Threads take turns. RuntimeError where a function that
+    a call of a Session calls, such as progress, uses that Session, too."""
 
     def __init__(self, *, key_every: int = _KEY_EVERY) -> None:
         self._handle = ctypes.c_void_p()
-        self._lock = threading.Lock()
-        library().check(library().session_create(None, _checked_key_every(key_every), byref(self._handle)))
+        self._key_every = _checked_key_every(key_every)
+        self._lock = threading.RLock()
+        #: The process that is in a call; 0: none. A fork may copy it, and the lock of a thread that it does not copy.
+        self._in_call = 0
+        self._create()
+
+    def _create(self) -> None:
+        library().check(library().session_create(None, self._key_every, byref(self._handle)))
+
+    def _destroy(self) -> None:
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            library().session_destroy(handle)
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            library().session_destroy(self._handle)
+        if hasattr(self, "_handle"):
+            self._destroy()
+
+    @contextlib.contextmanager
+    def _call(self) -> Iterator[ctypes.c_void_p]:
+        """The handle, for one call at a time."""
+        if self._in_call in (0, os.getpid()):
+            with self._lock:
+                if not self._in_call:
+                    self._in_call = os.getpid()
+                    try:
+                        if not self._handle:
+                            self._create()
+                        yield self._handle
+                    finally:
+                        self._in_call = 0
+                    return
+        raise RuntimeError("this Session is in a call: use another one")
 
     def compress(self, array: ArrayLike, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
                  psnr: float | None = None, ratio: float | None = None, lossless: bool = False, digits: int | None = None,
@@ -59,12 +95,20 @@ class Session:
         key step. Streams of a session one after another are a file of steps. Takes about twice as long as compress()."""
         bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio,
                              lossless=lossless, digits=digits, information=information)
-        return bytes(self._compress(array, bound, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
-                                    settings=settings, threads=threads, memory_limit=memory_limit, progress=progress)[0])
+        return self._compress(array, bound, bytes, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
+                              settings=settings, threads=threads, memory_limit=memory_limit, progress=progress)[0]
 
-    def _compress(self, array: ArrayLike, bound: Bound, **arguments: Any) -> tuple[memoryview, Report]:
-        with self._lock:
-            return compress_reported(array, bound, device=None, session=self._handle, **arguments)
+    def _compress(self, array: ArrayLike | Given, bound: Bound, take: Callable[[memoryview], Any],
+                  **arguments: Any) -> tuple[Any, Report]:
+        """What `take` makes of the stream of the next step, and its report."""
+        with self._call() as handle:
+            try:
+                stream, report = compress_reported(array, bound, device=None, session=handle, **arguments)
+                return take(stream), report
+            except BaseException:
+                # The library may have made a step that nobody gets: no later one may be predicted from it.
+                self._destroy()
+                raise
 
     def decompress(self, stream: Any, *, out: Any = None, threads: int = 1, memory_limit: int | None = None,
                    progress: ProgressFunction | None = None) -> Decoded:
@@ -76,14 +120,15 @@ class Session:
         array = empty(found.dtype, shape, memory_limit) if out is None else None
         values = target(out, found.dtype, shape) if array is None else \
             Given(found.dtype, shape, (), array.__array_interface__["data"][0], array)
-        with self._lock, use_context(threads, memory_limit, progress=progress, nbytes=values.nbytes) as context:
-            context.run(library().session_decompress, self._handle, data.address, data.size, byref(values.c))
+        limit = memory_limit if array is None else limit_beside(memory_limit, values.nbytes)
+        with self._call() as handle, use_context(threads, limit, progress=progress, nbytes=values.nbytes) as context:
+            context.run(library().session_decompress, handle, data.address, data.size, byref(values.c))
         return out if array is None else finished(found.dtype, array)
 
     def _resume(self, stream: bytes, values: Given) -> None:
         data = Bytes(stream, "the stream")
-        with self._lock, use_context(1, None) as context:
-            context.run(library().session_resume, self._handle, data.address, data.size, byref(values.c))
+        with self._call() as handle, use_context(1, None) as context:
+            context.run(library().session_resume, handle, data.address, data.size, byref(values.c))
 
 
 class Steps(Sequence[Decoded]):
@@ -125,7 +170,7 @@ class Steps(Sequence[Decoded]):
         found = self._infos.get(step)
         if found is None:
             begin, size = self._spans[step]
-            head = Bytes(read_header(lambda offset, count: self._bytes.read(begin + offset, count), size), "the header")
+            head = Bytes(read_header(lambda offset, count: whole_of(self._bytes, begin + offset, count), size), "the header")
             found = self._infos[step] = describe(head.address, head.size), number_of(head)
         return found
 
@@ -136,7 +181,7 @@ class Steps(Sequence[Decoded]):
     def stream(self, step: int) -> bytes:
         """The bytes of a step, as a stream by itself."""
         begin, size = self._spans[self._place(step)]
-        return self._bytes.read(begin, size)
+        return whole_of(self._bytes, begin, size)
 
     def __len__(self) -> int:
         return len(self._spans)
@@ -161,25 +206,26 @@ class Steps(Sequence[Decoded]):
             places = range(*key.indices(len(self)))
             number = self._head(0)[1]
             together = empty(number, (len(places), *self.shape), self._memory_limit)
-            if places:
-                for step, values in self._run(min(places), max(places), set(places)):
-                    together[places.index(step)] = values.array if isinstance(values, TypedArray) else values
+            for step, values in self._run(sorted(places), limit_beside(self._memory_limit, together.nbytes)):
+                together[places.index(step)] = values.array if isinstance(values, TypedArray) else values
             return finished(number, together)
         step, box = (key[0], key[1:]) if isinstance(key, tuple) and key else (key, ())
         return self._box(self._place(step), box)
 
     def __iter__(self) -> Iterator[Decoded]:
-        return (values for _, values in self._run(0, len(self) - 1, None))
+        return (values for _, values in self._run(range(len(self)), self._memory_limit))
 
-    def _run(self, first: int, last: int, wanted: set[int] | None) -> Iterator[tuple[int, Decoded]]:
-        session = Session()
-        for step in range(self._key_of(first), last + 1):
-            self._check_alike(step)
-            values = session.decompress(self.stream(step), threads=self._threads, memory_limit=self._memory_limit)
-            if step >= first and (wanted is None or step in wanted):
-                yield step, values
+    def _run(self, wanted: Iterable[int], memory_limit: int | None) -> Iterator[tuple[int, Decoded]]:
+        """Of these steps, in order of time; of the others, what they need is decoded, once."""
+        session, decoded = Session(), 0
+        for step in wanted:
+            for place in range(max(self._key_of(step), decoded), step + 1):
+                self._check_step(place)
+                values = session.decompress(self.stream(place), threads=self._threads, memory_limit=memory_limit)
+            yield step, values
+            decoded = step + 1
 
-    def _check_alike(self, step: int) -> None:
+    def _check_step(self, step: int) -> None:
         found, first = self.info(step), self.info(0)
         if (found.dtype, found.shape) != (first.dtype, first.shape):
             raise CorruptStream(22, f"step {step} is {found.dtype} of {found.shape}, the first is {first.dtype} of {first.shape}")
@@ -192,7 +238,8 @@ class Steps(Sequence[Decoded]):
         chain = (POINTER(_capi.Source) * len(readings))(*(ctypes.pointer(reading.c) for reading in readings))
         array = empty(number, shape, self._memory_limit)
         values = Given(number, shape, (), array.__array_interface__["data"][0], array)
-        with use_context(self._threads, self._memory_limit, nbytes=values.nbytes) as context, problems_of(readings):
+        limit = limit_beside(self._memory_limit, values.nbytes)
+        with use_context(self._threads, limit, nbytes=values.nbytes) as context, problems_of(readings):
             context.run(library().chain_region, chain, len(readings), _capi.Extents(*begin), _capi.Extents(*end), byref(values.c))
         return finished(number, array[rest])
 
@@ -241,23 +288,25 @@ def append(path: str | os.PathLike[str], *arrays: ArrayLike, abs: float | None =
                          digits=digits, information=information)
     if not arrays:
         raise TypeError("give at least one array: append(path, array, abs=0.01)")
+    steps = _alike(os.fspath(path), arrays)
     refuse_folder(path)
     place, session = os.path.realpath(path), Session(key_every=key_every)
     found = os.stat(place) if os.path.exists(place) else None
     if found is not None:
         if not stat.S_ISREG(found.st_mode):
             raise OSError(f"{os.fspath(path)} is no regular file: steps are put behind those of one")
-        _go_on(session, place, arrays, key_every, threads, memory_limit)
+        _go_on(session, os.fspath(path), steps[0], key_every, threads, memory_limit,
+               predicted=bound.kind in _PREDICTED_KINDS, codec=codec)
     reports: list[Report] = []
 
     def write(file: BinaryIO) -> None:
         if found is not None:
             with open(place, "rb") as old:
                 shutil.copyfileobj(old, file, 1 << 20)
-        for array in arrays:
-            stream, report = session._compress(array, bound, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
-                                               settings=settings, threads=threads, memory_limit=memory_limit, progress=progress)
-            file.write(stream)
+        for step in steps:
+            _, report = session._compress(step, bound, file.write, codec=codec, goal=goal, effort=effort, fill=fill,
+                                          metadata=metadata, settings=settings, threads=threads, memory_limit=memory_limit,
+                                          progress=progress)
             reports.append(report)
 
     def unchanged() -> None:
@@ -265,7 +314,6 @@ def append(path: str | os.PathLike[str], *arrays: ArrayLike, abs: float | None =
         if _state(now) != _state(found):
             raise OSError(f"{os.fspath(path)} was changed by another program meanwhile: append the steps again")
 
-    _check_alike(arrays)
     write_whole(place, write, new_mode() if found is None else stat.S_IMODE(found.st_mode), unchanged)
     return reports
 
@@ -274,27 +322,34 @@ def _state(found: os.stat_result | None) -> tuple[int, ...]:
     return () if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-def _check_alike(arrays: Sequence[ArrayLike], dtype: int | None = None, shape: tuple[int, ...] | None = None) -> None:
-    for array in arrays:
-        values = given(array)
-        dtype, shape = values.dtype if dtype is None else dtype, values.shape if shape is None else shape
-        if (values.dtype, values.shape) != (dtype, shape):
-            raise ValueError(f"a step has the shape {values.shape} and type number {values.dtype}; the steps before it {shape} and "
-                             f"{dtype}: steps of one file are alike")
+def _alike(path: str, arrays: Sequence[ArrayLike]) -> list[Given]:
+    steps = [given(array) for array in arrays]
+    for step in steps[1:]:
+        _check_alike(path, step, steps[0].dtype, steps[0].shape)
+    return steps
 
 
-def _go_on(session: Session, path: str, arrays: Sequence[ArrayLike], key_every: int, threads: int,
-           memory_limit: int | None) -> None:
-    """Makes the session go on after the last step of a file."""
+def _check_alike(path: str, step: Given, dtype: int, shape: tuple[int, ...]) -> None:
+    if (step.dtype, step.shape) != (dtype, shape):
+        raise ValueError(f"{path}: a step is {dtype_of(step.dtype)} of {step.shape}, the steps before it {dtype_of(dtype)} of "
+                         f"{shape}: give an array of that type and shape, or another path")
+
+
+def _go_on(session: Session, path: str, step: Given, key_every: int, threads: int, memory_limit: int | None, *,
+           predicted: bool, codec: str) -> None:
+    """Makes the session go on after the last step of a file, where `step` may be predicted from that."""
     with Steps(path, threads=threads, memory_limit=memory_limit) as steps:
         last = len(steps) - 1
         info, number = steps._head(last)
-        _check_alike(arrays, number, info.shape)
-        if info.steps_to_key + 1 >= key_every:
+        _check_alike(path, step, number, info.shape)
+        if not predicted or codec not in ("auto", info.codec) or info.steps_to_key + 1 >= key_every:
             return
         try:
             values = steps[last]
-        except (CorruptStream, MissingReference, MemoryError) as problem:
-            warnings.warn(f"{path}: the next step is a key step: the last one cannot be decoded ({problem})", RuntimeWarning, stacklevel=3)
-            return
-        session._resume(steps.stream(last), given(values))
+            session._resume(steps.stream(last), given(values))
+        except (Error, MemoryError) as problem:
+            known = isinstance(problem, (CorruptStream, MissingReference, Unsupported, MemoryError))
+            if not known and getattr(problem, "status", None) != _capi.MISSING_MODEL:
+                raise
+            warnings.warn(f"{path}: the next step is a key step: the last one cannot be decoded ({problem})", RuntimeWarning,
+                          stacklevel=3)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _capi
-from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, fill_elements, finished, given, target
+from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, fill_elements, finished, given, limit_beside, target
 from ._bounds import KINDS, PRECISION_KINDS, Bound, bound_from, chosen_bound
 from ._calls import Context, ParamsKey, ProgressFunction, use_context, use_params
 from ._effort import checked_effort
@@ -235,12 +235,12 @@ def compress_bound(array: ArrayLike, *, metadata: bytes = b"") -> int:
     return room_for(given(array), len(metadata))
 
 
-def compress_reported(array: ArrayLike, bound: Bound, *, codec: str, goal: str, fill: Any, metadata: bytes,
+def compress_reported(array: ArrayLike | Given, bound: Bound, *, codec: str, goal: str, fill: Any, metadata: bytes,
                       settings: Mapping[str, object] | None, threads: int, device: str | None, memory_limit: int | None,
                       progress: ProgressFunction | None, effort: int | None = None,
                       session: ctypes.c_void_p | None = None) -> tuple[memoryview, Report]:
     """The stream in new memory, and the report. `session`: the stream is the next step of that."""
-    values = given(array)
+    values = array if isinstance(array, Given) else given(array)
     bound = applied_bound(values, bound, fill=fill, threads=threads, memory_limit=memory_limit)
     key = params_key(bound, values, codec=codec, goal=goal, fill=fill, metadata=metadata, settings=settings, effort=effort)
     room = room_for(values, len(key[5]))
@@ -334,8 +334,8 @@ def hash_text(number: int) -> str:
 
 
 def hash_values(array: ArrayLike) -> str:
-    """The hash that streams name an array by that they were predicted from: of its type, shape and values, in C order; 16
-    digits. StreamInfo.reference is such a one. O(bytes)."""
+    """The hash that streams name an array by that they were predicted from, as StreamInfo.reference has it: of its values'
+    bytes in C order, 16 digits; type and shape are not part of it. O(bytes)."""
     number, values = _U64(), given(array)
     library().check(library().hash_values(byref(values.c), byref(number)))
     return hash_text(number.value)
@@ -443,8 +443,7 @@ def decompress(stream: Any, *, out: Any = None, region: Any = None, level: int |
     else:
         array = empty(found.dtype, shape, memory_limit)
         values = Given(found.dtype, shape, (), array.__array_interface__["data"][0], array)
-        if memory_limit is not None:
-            memory_limit = max(memory_limit - values.nbytes, 1)
+        memory_limit = limit_beside(memory_limit, values.nbytes)
     with use_context(threads, memory_limit, progress=progress, nbytes=values.nbytes, device=device_of(device)) as context:
         call(context, byref(values.c))
     return out if array is None else finished(found.dtype, array)

@@ -45,8 +45,9 @@ class CompressedDataset(Dataset):  # type: ignore[misc]  # mypy does not check P
     data[i] is a tensor, or (tensor, target). A batch decodes each block once, so BlockSampler spares the most. Copies by
     pickle (workers that are spawned) hold the streams, not the cache. Memory: the streams, and cache blocks a worker."""
 
-    def __init__(self, samples: Any, targets: Any = None, *, abs: float | None = None, rel: float | None = None, pwrel: float | None = None,
-                 lossless: bool = False, codec: str = "auto", goal: str = "ratio", effort: int | None = None, fill: Any = None, block: int | None = None,
+    def __init__(self, samples: Any, targets: Any = None, *, abs: float | None = None, rel: float | None = None,
+                 pwrel: float | None = None, lossless: bool = False, codec: str = "auto", goal: str = "ratio",
+                 effort: int | None = None, fill: Any = None, block: int | None = None,
                  transform: Callable[[Any], Any] | None = None, cache: int = 4, threads: int = 1) -> None:
         asked = chosen_bound(kinds=_KINDS, abs=abs, rel=rel, pwrel=pwrel, lossless=lossless)
         if len(samples) == 0:

@@ -59,4 +59,5 @@ def settings(words: Sequence[int]) -> dict[str, Any]:
     goal = GOALS[padded[5] & 0xF] if padded[5] & 0xF < len(GOALS) else "unknown"
     return {"bound": bound, "codec": "auto" if number == 0 else codec_names().get(number, f"unknown codec {number}"),
             "goal": goal,
-            "effort": 1 if goal == "speed" else padded[5] >> 8 & 0xF or USUAL, "write_once": bool(padded[5] & _WRITE_ONCE), "big_endian": bool(padded[0] & _BIG_ENDIAN)}
+            "effort": 1 if goal == "speed" else padded[5] >> 8 & 0xF or USUAL,
+            "write_once": bool(padded[5] & _WRITE_ONCE), "big_endian": bool(padded[0] & _BIG_ENDIAN)}
