@@ -1,5 +1,6 @@
 """Time steps: sessions, files of steps, what is missing or damaged, references by hash; effort=."""
 import io
+import json
 import os
 import pickle
 import tempfile
@@ -10,6 +11,8 @@ import warnings
 
 import numpy as np
 import pyquern as quern
+from pyquern._chunk_config import make_config
+from pyquern._errors import error_of
 
 BOUND = 0.01
 WAYS = {"abs": BOUND, "codec": "stencil"}
@@ -202,6 +205,17 @@ class Files(StepsTest):
         whole, steps = contents(self.path), quern.open_steps(Short(contents(self.path)))
         self.assertEqual(steps.stream(0) + steps.stream(1), whole)
 
+    def test_a_last_step_whose_model_or_codec_is_missing_is_gone_on_behind(self):
+        quern.append(self.path, self.steps[0], **WAYS)
+        for number, status in enumerate((41, 43), start=1):
+            problem = error_of(status, "there is no such")
+            with unittest.mock.patch.object(quern.Steps, "__getitem__", side_effect=problem), \
+                    self.assertWarnsRegex(RuntimeWarning, "key step.*there is no such"):
+                quern.append(self.path, self.steps[number], **WAYS)
+        with quern.open_steps(self.path) as steps:
+            self.assertEqual([steps.info(step).steps_to_key for step in range(3)], [0, 0, 0])
+            self.assert_within(steps[2], 2)
+
     def test_steps_that_nothing_is_predicted_from_are_not_decoded(self):
         streams = self.streams()
         with open(self.path, "wb") as file:
@@ -311,6 +325,10 @@ class Effort(unittest.TestCase):
         self.assertEqual(least, quern.compress(self.FIELD, abs=0.1, codec="stencil", goal="speed"))
         self.assertNotEqual(usual, least)
         self.assertEqual(least, quern.Session().compress(self.FIELD, abs=0.1, codec="stencil", effort=np.int64(1)))
+
+    def test_configurations_of_chunks_hold_it_as_json_has_it(self):
+        config = make_config(abs=0.1, pwrel=None, rel=None, lossless=False, codec="auto", goal="ratio", fill=None, effort=np.int64(3))
+        self.assertEqual(json.loads(json.dumps(config.to_json()))["effort"], 3)
 
     def test_what_is_no_effort(self):
         for wrong in (0, 10, True, 2.0, "6"):

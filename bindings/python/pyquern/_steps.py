@@ -95,8 +95,10 @@ class Session:
         key step. Streams of a session one after another are a file of steps. Takes about twice as long as compress()."""
         bound = chosen_bound(kinds=(*KINDS, *PRECISION_KINDS), abs=abs, rel=rel, pwrel=pwrel, psnr=psnr, ratio=ratio,
                              lossless=lossless, digits=digits, information=information)
-        return self._compress(array, bound, bytes, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
-                              settings=settings, threads=threads, memory_limit=memory_limit, progress=progress)[0]
+        stream: bytes
+        stream, _ = self._compress(array, bound, bytes, codec=codec, goal=goal, effort=effort, fill=fill, metadata=metadata,
+                                   settings=settings, threads=threads, memory_limit=memory_limit, progress=progress)
+        return stream
 
     def _compress(self, array: ArrayLike | Given, bound: Bound, take: Callable[[memoryview], Any],
                   **arguments: Any) -> tuple[Any, Report]:
