@@ -50,6 +50,9 @@ struct LidarArgs {
   std::string html;
   unsigned repeats = 3;
   RunArgs run;
+
+  /// Whether compress codes one frame after the other: each may be predicted from those before it.
+  bool is_in_turn() const { return !poses.empty() || !history.empty(); }
 };
 
 }  // namespace quern::cli

@@ -25,9 +25,11 @@ namespace {
 
 /// Frames of a batch for each thread: enough that none waits long for the slowest.
 constexpr std::size_t kFramesPerThread = 4;
-/// Memory that coding takes for each point, above what was measured: 200 bytes alone, 650 with predictions.
+/// Memory that coding takes for each point, above what was measured: 200 bytes alone, 650 with predictions. Attributes
+/// come on top, and are held several times over: as the scan has them, in the coded order, and while they are coded.
 constexpr std::uint64_t kPointBytes = 256;
 constexpr std::uint64_t kPredictedPointBytes = 768;
+constexpr std::uint64_t kAttributeCopies = 4;
 
 /// What is told of a frame when it is coded, and where its bytes lie in the temporary file.
 struct Coded {
@@ -59,19 +61,27 @@ void keep_geometry(lidar::PointCloud& cloud) {
   }
 }
 
+/// Throws where coding the scan takes more than its share of --memory.
+void check_fits(const lidar::PointCloud& cloud, const std::string& label, const LidarArgs& args, std::size_t shares) {
+  std::uint64_t point_bytes = args.is_in_turn() ? kPredictedPointBytes : kPointBytes;
+  for (const lidar::CloudColumn& column : cloud.columns) point_bytes += kAttributeCopies * dtype_bytes(column.type);
+  const std::uint64_t most_points = memory_limit(args.run) / shares / point_bytes;
+  if (cloud.points() > most_points)
+    fail(Exit::resource, fmt::format("{}: has {} points, but memory allows {}{}", label, cloud.points(), most_points,
+                                     memory_advice(shares)));
+}
+
 /// `encode(cloud, options)` codes the frame.
 template <class Encode>
 Coded encode_scan(const Scans& scans, std::size_t number, std::optional<std::int64_t> time, const LidarArgs& args,
-                  std::uint64_t most_points, const Encode& encode) {
+                  const Encode& encode) {
   auto [cloud, stamp, zeros] = scans.read(number);
-  if (cloud.points() > most_points)
-    fail(Exit::resource, fmt::format("{}: has {} points, but memory allows {}; raise --memory or lower -T",
-                                     scans.label(number), cloud.points(), most_points));
+  const std::string label = scans.label(number);
   if (args.drop_attributes) keep_geometry(cloud);
+  check_fits(cloud, label, args, scans.side_by_side());
   const lidar::FrameOptions options = frame_options(args);
   // Under a bound ranges follow from points, within it.
   if (options.mode != lidar::Mode::exact && lidar::is_image(cloud)) cloud = lidar::points_of_image(cloud);
-  const std::string label = scans.label(number);
   const Stopwatch watch;
   auto frame = encode(cloud, options);
   if (!frame.ok()) fail_status(frame.status(), Phase::encode, label);
@@ -206,13 +216,11 @@ class FrameCoder {
       : args_(args), scans_(scans), runner_(runner), progress_(args.output, args.run, 1) {
     if (!args.times.empty()) times_ = read_times(args.times, scans.size());
     if (!args.poses.empty()) poses_ = read_poses(args.poses, scans.size());
-    most_points_ = memory_limit(args.run) /
-                   (is_in_order() ? kPredictedPointBytes : kPointBytes * std::min(runner.width(), scans.size()));
   }
 
   void run() {
     const Stopwatch watch;
-    if (is_in_order()) {
+    if (args_.is_in_turn()) {
       run_in_order();
     } else {
       const std::size_t batch = kFramesPerThread * runner_.width();
@@ -249,17 +257,15 @@ class FrameCoder {
   }
 
  private:
-  bool is_in_order() const { return !poses_.empty() || !args_.history.empty(); }
-
   void run_batch(std::size_t first, std::size_t count) {
     std::vector<Coded> coded(count);
     // One frame alone has the threads for its slices.
     TaskRunner& inner = count == 1 ? runner_ : static_cast<TaskRunner&>(serial_);
     TaskRunner& outer = count == 1 ? static_cast<TaskRunner&>(serial_) : runner_;
     run_works(outer, count, [&](std::size_t i) {
-      coded[i] = encode_scan(
-          scans_, first + i, time_of(first + i), args_, most_points_,
-          [&](const auto& cloud, const auto& options) { return lidar::encode_frame(cloud, options, inner); });
+      coded[i] = encode_scan(scans_, first + i, time_of(first + i), args_, [&](const auto& cloud, const auto& options) {
+        return lidar::encode_frame(cloud, options, inner);
+      });
       note_done();
     });
     for (std::size_t i = 0; i < count; ++i) keep(first + i, coded[i]);
@@ -272,18 +278,16 @@ class FrameCoder {
     std::vector<Coded> group;
     for (std::size_t i = 0; i < scans_.size(); ++i) {
       bool has_pose = false;
-      group.push_back(
-          encode_scan(scans_, i, time_of(i), args_, most_points_, [&](const auto& cloud, const auto& options) {
-            const auto pose = pose_of_frame(i, cloud);
-            has_pose = pose.ok() && pose->has_value();
-            auto frame = !pose.ok() ? Result<lidar::CodedFrame>(pose.status())
-                         : has_pose ? frames->encode(cloud, options, **pose, runner_)
-                                    : lidar::encode_frame(cloud, options, runner_);
-            if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
-              fail_needed({}, frame.status(), tiles_->report(),
-                          "; restore the history from a copy, or type --no-history");
-            return frame;
-          }));
+      group.push_back(encode_scan(scans_, i, time_of(i), args_, [&](const auto& cloud, const auto& options) {
+        const auto pose = pose_of_frame(i, cloud);
+        has_pose = pose.ok() && pose->has_value();
+        auto frame = !pose.ok() ? Result<lidar::CodedFrame>(pose.status())
+                     : has_pose ? frames->encode(cloud, options, **pose, runner_)
+                                : lidar::encode_frame(cloud, options, runner_);
+        if (!frame.ok() && tiles_ != nullptr && !tiles_->report().problem.empty())
+          fail_needed({}, frame.status(), tiles_->report(), "; restore the history from a copy, or type --no-history");
+        return frame;
+      }));
       note_done();
       if (!has_pose || frames->is_key_next() || i + 1 == scans_.size()) keep_group(i + 1 - group.size(), group);
       // No frame behind one without a place is predicted from what lies before it.
@@ -310,7 +314,7 @@ class FrameCoder {
     if (names->empty()) return {};
     epoch_ = names->back().root;
     if (poses_.empty()) {
-      auto places = lidar::read_places(tiles_->history(), report);
+      auto places = lidar::read_places(tiles_->history(), report, memory_limit(args_.run) / 8);
       if (!places.ok()) fail_history(args_.history, places.status(), report);
       for (const String& note : report.notes) print_note(plain(note));
       locator_.emplace(*tiles_, *epoch_, std::move(places).value());
@@ -357,7 +361,6 @@ class FrameCoder {
   Progress progress_;
   std::mutex mutex_;  // of done_ and progress_
   std::uint64_t done_ = 0;
-  std::uint64_t most_points_ = 0;  ///< of a scan
   std::vector<std::int64_t> times_;
   std::vector<lidar::Pose> poses_;
   std::unique_ptr<lidar::HistoryTiles> tiles_;

@@ -28,8 +28,10 @@ Exit exit_for_input(const Status& status) {
   return code == Exit::stream ? Exit::io : code;
 }
 
-[[noreturn]] void fail_input(const std::string& where, const Status& status) {
-  const char* const advice = status.code() == StatusCode::memory_limit ? "; raise --memory"
+/// `memory_advice`: what to do where memory does not suffice.
+[[noreturn]] void fail_input(const std::string& where, const Status& status,
+                             const char* memory_advice = "; raise --memory") {
+  const char* const advice = status.code() == StatusCode::memory_limit ? memory_advice
                              : status.code() == StatusCode::truncated  ? "; fetch or write the file again"
                                                                        : "";
   fail(exit_for_input(status), where + ": " + status.text() + advice);
@@ -252,6 +254,12 @@ std::shared_ptr<lidar::Bag> Scans::open_bag(const Source& source) const {
   return open_->open();
 }
 
+std::size_t Scans::side_by_side() const {
+  const bool has_several =
+      args_.work == LidarWork::verify || (args_.work == LidarWork::compress && !args_.is_in_turn());
+  return has_several ? std::max<std::size_t>(std::min(thread_count(args_.run), size()), 1) : 1;
+}
+
 Scan Scans::read(std::size_t i) const {
   Scan out = read_all(i);
   if (args_.drops_zeros) out.dropped_zeros = lidar::drop_zero_points(out.cloud);
@@ -265,8 +273,9 @@ Scan Scans::read_all(std::size_t i) const {
   if (source.bag == nullptr) {
     const std::string& path = files_[place.file];
     const Mapping mapping = Mapping::of_file(path);
-    auto cloud = lidar::read_cloud(path, mapping.bytes(), {args_.bin_columns});
-    if (!cloud.ok()) fail_input(path, cloud.status());
+    const std::size_t shares = side_by_side();
+    auto cloud = lidar::read_cloud(path, mapping.bytes(), {args_.bin_columns, memory_limit(args_.run) / shares});
+    if (!cloud.ok()) fail_input(path, cloud.status(), memory_advice(shares));
     return {std::move(cloud).value(), std::nullopt, 0};
   }
   const auto bag = open_bag(source);

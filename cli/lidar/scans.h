@@ -56,14 +56,16 @@ class Scans {
 
   std::size_t size() const { return places_.size(); }
   bool empty() const { return places_.empty(); }
+  /// How many of them the work reads and holds side by side, at least 1: each may take as large a share of --memory.
+  std::size_t side_by_side() const;
   /// All files, each once.
   const std::vector<std::string>& files() const { return files_; }
   /// The file, and of a bag topic and number of the message, of images their number, for people.
   std::string label(std::size_t i) const;
   /// A file's name without folder and ending, or the number of a message or image.
   std::string frame_name(std::size_t i) const;
-  /// Throws CliError with the label: usage where an option is missing, io where it cannot be read. Several threads may
-  /// call it.
+  /// Throws CliError with the label: usage where an option is missing, io where it cannot be read, resource
+  /// where the points of a file do not fit into their share of --memory. Several threads may call it.
   Scan read(std::size_t i) const;
   /// Says which topics of bags are not among the scans.
   void tell_left_out() const;

@@ -88,6 +88,11 @@ class DriveFile {
   std::uint64_t most_points_ = 0;  ///< of a frame that fits into the run's memory with the frames beside it
 };
 
+/// What to do where a scan does not fit into its share of --memory: fewer threads help where there are several shares.
+constexpr const char* memory_advice(std::size_t shares) {
+  return shares > 1 ? "; raise --memory or lower -T" : "; raise --memory";
+}
+
 /// Whether the file begins a stream of records that is a drive.
 bool is_drive_file(const std::string& path);
 

@@ -50,7 +50,8 @@ quern_status quern_lidar_cloud_read_file(const char* path, uint32_t bin_columns,
   if (made == nullptr) return QUERN_ERROR_OUT_OF_MEMORY;
   const quern_status status = capi::call(made->memory, path, [&]() -> Status {
     QUERN_ASSIGN_OR_RETURN(const auto bytes, capi::read_file(path));
-    QUERN_ASSIGN_OR_RETURN(auto read, quern::lidar::read_cloud(path, bytes, {bin_columns}));
+    QUERN_ASSIGN_OR_RETURN(auto read,
+                           quern::lidar::read_cloud(path, bytes, {bin_columns, made->execution().memory_limit}));
     capi::give_cloud(std::move(read), *made);
     return {};
   });

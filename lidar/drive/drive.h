@@ -59,7 +59,8 @@ class Drive : public Allocated {
   /// where it needs a history and there is none, with `memory_limit` where the frames that it is predicted from, or
   /// known points of its prediction, take too much memory.
   Result<CodedFrame> read_coded(std::uint64_t index);
-  /// One frame decoded. Fails with `memory_limit` above `most_points`.
+  /// One frame decoded, and remembered where others may be predicted from it: reading in turn decodes each frame once.
+  /// Fails with `memory_limit` above `most_points`.
   Result<PointCloud> read(std::uint64_t index, std::uint64_t most_points, TaskRunner& runner);
   /// For a caller who reads frames in turn and decodes them by himself: one that was decoded is not decoded again to
   /// predict the next. read() does so.

@@ -54,7 +54,8 @@ Result<unsigned> guess_columns(std::string_view path, std::span<const std::uint8
 
 }  // namespace
 
-Result<PointCloud> read_bin(std::string_view path, std::span<const std::uint8_t> bytes, unsigned columns) {
+Result<PointCloud> read_bin(std::string_view path, std::span<const std::uint8_t> bytes, const ReadOptions& options) {
+  unsigned columns = options.bin_columns;
   if (columns == 0) {
     QUERN_ASSIGN_OR_RETURN(columns, guess_columns(path, bytes));
   }
@@ -66,10 +67,12 @@ Result<PointCloud> read_bin(std::string_view path, std::span<const std::uint8_t>
                   "{0} bytes are not whole points of {1} numbers; the file is cut short or has "
                   "another number of columns",
                   static_cast<std::int64_t>(bytes.size()), columns);
-  PointCloud out;
   const std::size_t points = bytes.size() / row;
+  QUERN_RETURN_IF_ERROR(check_fits(points, row, options.most_bytes));
+  PointCloud out;
   out.words.reserve(3 * points);
   for (unsigned c = 3; c < columns; ++c) out.columns.push_back({kNames[c - 3], DType::f32, {}});
+  for (CloudColumn& column : out.columns) column.values.reserve(4 * points);
   for (std::size_t i = 0; i < points; ++i) {
     const std::uint8_t* const at = bytes.data() + i * row;
     for (unsigned axis = 0; axis < 3; ++axis) out.words.push_back(load_le<std::uint32_t>(at + 4 * axis));

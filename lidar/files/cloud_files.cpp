@@ -72,11 +72,11 @@ Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_
   QUERN_ASSIGN_OR_RETURN(const FileFormat format, recognize(path, bytes));
   const auto read = [&]() -> Result<PointCloud> {
     switch (format) {
-      case FileFormat::bin: return read_bin(path, bytes, options.bin_columns);
-      case FileFormat::pcd: return read_pcd(bytes);
-      case FileFormat::ply: return read_ply(bytes);
-      case FileFormat::npy: return read_npy(bytes);
-      case FileFormat::las: return read_las(bytes);
+      case FileFormat::bin: return read_bin(path, bytes, options);
+      case FileFormat::pcd: return read_pcd(bytes, options.most_bytes);
+      case FileFormat::ply: return read_ply(bytes, options.most_bytes);
+      case FileFormat::npy: return read_npy(bytes, options.most_bytes);
+      case FileFormat::las: return read_las(bytes, options.most_bytes);
       case FileFormat::point_cloud2:
       case FileFormat::range_image:
       case FileFormat::unknown: break;

@@ -30,14 +30,16 @@ std::optional<FileFormat> parse_format(std::string_view name);
 struct ReadOptions {
   /// Numbers of a point in .bin files, 4 or 5; 0: by the file's name (nuScenes: .pcd.bin), then by its size and values.
   unsigned bin_columns = 0;
+  /// Bytes that a cloud, and beside it what its file is unpacked into, may take.
+  std::uint64_t most_bytes = UINT64_MAX;
 };
 
 /// The format by content, then by name; LAZ and what is no point cloud fail with a sentence that says what to do.
 Result<FileFormat> recognize(std::string_view path, std::span<const std::uint8_t> bytes);
 
 /// Any bytes are safe. Fails with `corrupt` or `truncated` on damaged files, with `unsupported` on what this reader does
-/// not take, with `invalid_argument` where the number of columns of a .bin file cannot be told. Memory: at most about
-/// 100 bytes for each byte of a compressed PCD file, 10 of others. `path` is read for its end alone.
+/// not take, with `invalid_argument` where the number of columns of a .bin file cannot be told, and with `memory_limit`,
+/// before it takes the memory, where the points need more than `most_bytes`. Memory: at most about 100 bytes for each byte of a compressed PCD file, 10 of others. `path` is read for its end alone.
 Result<PointCloud> read_cloud(std::string_view path, std::span<const std::uint8_t> bytes, const ReadOptions& options);
 
 /// What a file holds and what of a cloud it cannot hold.

@@ -65,9 +65,12 @@ Result<Header> read_header(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Result<PointCloud> read_las(std::span<const std::uint8_t> bytes) {
+Result<PointCloud> read_las(std::span<const std::uint8_t> bytes, std::uint64_t most_bytes) {
   QUERN_ASSIGN_OR_RETURN(const Header header, read_header(bytes));
   QUERN_ASSIGN_OR_RETURN(const auto fields, las_fields(header.format, header.record_bytes));
+  std::uint64_t point_bytes = 3 * sizeof(std::uint32_t);
+  for (const RawField& field : fields) point_bytes += dtype_bytes(field.type);
+  QUERN_RETURN_IF_ERROR(check_fits(header.points, point_bytes, most_bytes));
   PointCloud out;
   out.kind = CoordinateKind::scaled;
   out.grid = header.grid;

@@ -101,7 +101,7 @@ Vector<std::uint8_t> rows_of(const Header& header, std::span<const std::uint8_t>
 
 }  // namespace
 
-Result<PointCloud> read_npy(std::span<const std::uint8_t> bytes) {
+Result<PointCloud> read_npy(std::span<const std::uint8_t> bytes, std::uint64_t most_bytes) {
   QUERN_ASSIGN_OR_RETURN(const Header header, read_header(bytes));
   const std::uint64_t width = dtype_bytes(header.type);
   const std::uint64_t row = header.columns * width;
@@ -110,6 +110,8 @@ Result<PointCloud> read_npy(std::span<const std::uint8_t> bytes) {
   if (header.points * row != bytes.size())
     return Status(StatusCode::corrupt, "{0} bytes follow the points of the .npy file",
                   static_cast<std::int64_t>(bytes.size() - header.points * row));
+  // Rows, and the cloud that is made of them.
+  QUERN_RETURN_IF_ERROR(check_fits(header.points, 2 * row, most_bytes));
   static constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
   Vector<RawField> fields;
   for (std::uint64_t c = 0; c < header.columns; ++c) {

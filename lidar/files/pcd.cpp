@@ -136,9 +136,12 @@ std::span<const std::uint8_t> bytes_of(std::string_view text) {
 
 Status too_short() { return Status(StatusCode::truncated, "the PCD file ends before its last point"); }
 
-Result<Vector<std::uint8_t>> read_ascii(const Header& header, const Rows& rows, std::string_view text) {
+Result<Vector<std::uint8_t>> read_ascii(const Header& header, const Rows& rows, std::string_view text,
+                                        std::uint64_t most_bytes) {
   // A number takes a character and a separator at least.
-  if (header.points > text.size() / 2 + 1) return too_short();
+  if (header.points > (text.size() / 2 + 1) / rows.elements.size()) return too_short();
+  // Rows, and the cloud that is made of them.
+  QUERN_RETURN_IF_ERROR(check_fits(header.points, 2 * rows.bytes, most_bytes));
   Vector<std::uint8_t> out(static_cast<std::size_t>(header.points * rows.bytes));
   for (std::uint64_t i = 0; i < header.points; ++i)
     for (const RawField& element : rows.elements) {
@@ -152,7 +155,8 @@ Result<Vector<std::uint8_t>> read_ascii(const Header& header, const Rows& rows, 
 }
 
 /// Columns of packed files, one field after another with all its elements, become rows.
-Result<Vector<std::uint8_t>> read_packed(const Header& header, const Rows& rows, std::string_view text) {
+Result<Vector<std::uint8_t>> read_packed(const Header& header, const Rows& rows, std::string_view text,
+                                         std::uint64_t most_bytes) {
   const auto bytes = bytes_of(text);
   if (bytes.size() < 8) return too_short();
   const auto number = [&](std::size_t at) {
@@ -165,6 +169,8 @@ Result<Vector<std::uint8_t>> read_packed(const Header& header, const Rows& rows,
   if (packed > bytes.size() - 8) return too_short();
   // A copy of 264 bytes takes 3.
   if (number(4) > 88 * packed + 88) return corrupt("the packed points cannot become as many as the PCD header says");
+  // Columns and rows, then rows and the cloud.
+  QUERN_RETURN_IF_ERROR(check_fits(header.points, 2 * rows.bytes, most_bytes));
   Vector<std::uint8_t> columns(static_cast<std::size_t>(number(4)));
   QUERN_RETURN_IF_ERROR(expand_lzf(bytes.subspan(8, static_cast<std::size_t>(packed)), columns));
   Vector<std::uint8_t> out(columns.size());
@@ -182,7 +188,7 @@ Result<Vector<std::uint8_t>> read_packed(const Header& header, const Rows& rows,
 
 }  // namespace
 
-Result<PointCloud> read_pcd(std::span<const std::uint8_t> bytes) {
+Result<PointCloud> read_pcd(std::span<const std::uint8_t> bytes, std::uint64_t most_bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   QUERN_ASSIGN_OR_RETURN(const Header header, read_header(text));
   QUERN_ASSIGN_OR_RETURN(const Rows rows, layout_of(header));
@@ -191,10 +197,11 @@ Result<PointCloud> read_pcd(std::span<const std::uint8_t> bytes) {
   std::span<const std::uint8_t> values;
   if (header.data == "binary") {
     if (header.points > text.size() / rows.bytes) return too_short();
+    QUERN_RETURN_IF_ERROR(check_fits(header.points, rows.bytes, most_bytes));
     values = bytes_of(text);
   } else if (header.data == "ascii" || header.data == "binary_compressed") {
-    QUERN_ASSIGN_OR_RETURN(owned,
-                           header.data == "ascii" ? read_ascii(header, rows, text) : read_packed(header, rows, text));
+    QUERN_ASSIGN_OR_RETURN(owned, header.data == "ascii" ? read_ascii(header, rows, text, most_bytes)
+                                                         : read_packed(header, rows, text, most_bytes));
     values = owned;
   } else {
     return corrupt("DATA of the PCD header is neither ascii, binary nor binary_compressed");

@@ -171,7 +171,6 @@ Status skip_element(const Element& element, Form form, std::string_view& text) {
 
 Result<Vector<std::uint8_t>> read_ascii(const Element& vertex, std::span<const RawField> fields,
                                         std::string_view text) {
-  if (vertex.count > text.size() / 2 + 1) return too_short();
   const std::uint64_t row = row_bytes(vertex);
   Vector<std::uint8_t> out(static_cast<std::size_t>(vertex.count * row));
   for (std::uint64_t i = 0; i < vertex.count; ++i)
@@ -196,7 +195,7 @@ Vector<std::uint8_t> turned(std::span<const std::uint8_t> rows, std::span<const 
 
 }  // namespace
 
-Result<PointCloud> read_ply(std::span<const std::uint8_t> bytes) {
+Result<PointCloud> read_ply(std::span<const std::uint8_t> bytes, std::uint64_t most_bytes) {
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   QUERN_ASSIGN_OR_RETURN(const Header header, read_header(text));
   const Element* vertex = nullptr;
@@ -217,10 +216,17 @@ Result<PointCloud> read_ply(std::span<const std::uint8_t> bytes) {
   }
   if (row == 0) return Status(StatusCode::unsupported, "the vertices of the PLY file have no properties");
   if (header.form == Form::ascii) {
+    // A number takes a character and a separator at least.
+    if (vertex->count > (text.size() / 2 + 1) / fields.size()) return too_short();
+  } else if (vertex->count > text.size() / row) {
+    return too_short();
+  }
+  // Rows that are turned or made of text stand beside the cloud.
+  QUERN_RETURN_IF_ERROR(check_fits(vertex->count, header.form == Form::little ? row : 2 * row, most_bytes));
+  if (header.form == Form::ascii) {
     QUERN_ASSIGN_OR_RETURN(const auto rows, read_ascii(*vertex, fields, text));
     return cloud_of_rows(fields, rows, vertex->count, row);
   }
-  if (vertex->count > text.size() / row) return too_short();
   const std::span<const std::uint8_t> rows(reinterpret_cast<const std::uint8_t*>(text.data()),
                                            static_cast<std::size_t>(vertex->count * row));
   if (header.form == Form::little) return cloud_of_rows(fields, rows, vertex->count, row);

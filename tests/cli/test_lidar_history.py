@@ -332,6 +332,8 @@ class History(CliTest):
         self.refused(2, "history init", "lidar", "history", "ls", self.path("nowhere"))
         self.refused(1, "type quern lidar history init", "lidar", "history")
         self.refused(5, "add fewer scans at a time", "lidar", "history", "add", history, scan, "--poses", self.poses(1),
+                     "--memory", "512K")
+        self.refused(5, "points of 16 bytes each", "lidar", "history", "add", history, scan, "--poses", self.poses(1),
                      "--memory", "64K")
         self.refused(1, "--keep 0", "lidar", "history", "gc", history, "--keep", 0)
         self.refused(1, "is missing after lidar history add", "lidar", "history", "add")

@@ -94,6 +94,30 @@ TEST(HostileFiles_EveryOne_IsRefused, ListOfHeaders) {
   }
 }
 
+TEST(HostileFiles_FewBytesForManyColumns, AreTooShort) {
+  // 1 MB of text that would be 500000 rows of 4 KB.
+  const std::string text =
+      "VERSION 0.7\nFIELDS x y z a\nSIZE 4 4 4 4\nTYPE F F F F\nCOUNT 1 1 1 1021\nPOINTS 500000\n"
+      "DATA ascii\n" +
+      std::string(1000000, ' ');
+  const auto cloud = read_cloud("a.pcd", {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, {});
+  EXPECT_EQ(cloud.status().code(), StatusCode::truncated);
+}
+
+TEST(HostileFiles_MoreThanMemoryAllows_AreRefused, EveryFormat) {
+  const PointCloud scan = small_scan(640, 1);
+  for (const auto& [format, name, copies] :
+       {std::tuple(FileFormat::bin, "a.bin", 1U), std::tuple(FileFormat::pcd, "a.pcd", 1U),
+        std::tuple(FileFormat::ply, "a.ply", 1U), std::tuple(FileFormat::npy, "a.npy", 2U)}) {
+    SCOPED_TRACE(name);
+    const auto file = write_cloud(scan, format);
+    ASSERT_TRUE(file.ok());
+    const std::uint64_t most = copies * scan.points() * 20;
+    EXPECT_TRUE(read_cloud(name, file->bytes, {5, most}).ok());
+    EXPECT_EQ(read_cloud(name, file->bytes, {5, most - 1}).status().code(), StatusCode::memory_limit);
+  }
+}
+
 TEST(HostileFiles_CutAndChanged_AreCloudsOrStatus, EveryFormat) {
   const PointCloud scan = small_scan(64, 1);
   Random random(3);
