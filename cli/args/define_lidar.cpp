@@ -185,6 +185,8 @@ void read_works(const RawArgs& raw, const CLI::App& verb, LidarArgs& out) {
     case LidarWork::decompress:
     case LidarWork::verify:
       if (out.inputs.size() != 1) fail(Exit::usage, "one drive at a time");
+      if (out.drops_zeros && out.originals.empty())
+        fail(Exit::usage, "--drop-zeros is about the scans of --original: name them, or leave it out");
       return;
     case LidarWork::compare:
       if (out.inputs.size() != 2) fail(Exit::usage, "compare needs two files: A B");

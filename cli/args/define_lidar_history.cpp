@@ -110,6 +110,8 @@ void read_lidar_history(const RawArgs& raw, const CLI::App& work, LidarArgs& out
   for (const auto& [name, one] : works)
     if (work.get_name() == name) out.history_work = one;
   if (out.history.empty()) fail(Exit::usage, "DIR: the name of the history's folder is empty");
+  if (out.history_work == HistoryWork::add && out.drops_zeros && out.poses.empty())
+    fail(Exit::usage, "--drop-zeros is about scans, which need --poses: give it to the compress that makes the drive");
   if (out.history_work == HistoryWork::bundle && out.output.empty())
     fail(Exit::usage, "-o: the output's name is empty");
   if (!raw.resolution.empty()) {

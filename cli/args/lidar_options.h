@@ -19,8 +19,9 @@ inline void add_columns(CLI::App& work, RawArgs& raw) {
             ".bin files: numbers of a point, x y z intensity (KITTI) or with ring (nuScenes) [told from the file]");
   add_value(work, "--topic", raw.topic, "NAME",
             "bags of ROS 2: the topic of PointCloud2 messages, each a scan [the only one there is]");
-  work.add_flag("--drop-zeros", raw.drop_zeros,
-                "leave out points at 0 0 0, which some sensors write where nothing came back [kept as all others]");
+  work.add_flag(
+      "--drop-zeros", raw.drop_zeros,
+      "scans: leave out points at 0 0 0, which some sensors write where nothing came back [kept as all others]");
 }
 
 inline void add_images(CLI::App& work, RawArgs& raw) {

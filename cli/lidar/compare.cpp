@@ -5,6 +5,8 @@
 #include "cli/files/page_file.h"
 #include "cli/lidar/scans.h"
 #include "cli/lidar/verb.h"
+#include "lidar/cloud/zero_points.h"
+#include "lidar/images/range_cloud.h"
 
 #ifdef QUERN_HAVE_REPORT
 #include "cli/report/cloud_report.h"
@@ -31,7 +33,10 @@ lidar::PointCloud load(const std::string& path, const LidarArgs& args, TaskRunne
   if (!args.frame && frames > 1)
     fail(Exit::usage, fmt::format("{}: the drive has {} frames; choose one with --frame", path, frames));
   auto coded = source.read_coded(args.frame.value_or(0));
-  return source.decode(args.frame.value_or(0), coded, runner);
+  lidar::PointCloud cloud = source.decode(args.frame.value_or(0), coded, runner);
+  // As of the other side's scan; pixels of an image are no points.
+  if (args.drops_zeros && !lidar::is_image(cloud)) lidar::drop_zero_points(cloud);
+  return cloud;
 }
 
 #ifdef QUERN_HAVE_REPORT

@@ -10,6 +10,7 @@
 #include "cli/lidar/verb.h"
 #include "cli/messages/clock.h"
 #include "cli/messages/progress.h"
+#include "lidar/cloud/zero_points.h"
 #include "lidar/images/range_cloud.h"
 
 namespace quern::cli {
@@ -20,6 +21,7 @@ struct FrameResult {
   codec::lidar::ScanInfo info;
   std::uint64_t points = 0;
   std::optional<lidar::PromiseCheck> check;  ///< with an original
+  bool has_zeros = false;                    ///< the original that it fails against has points at the origin
 };
 
 /// A frame that was read, and decoded where it is in a chain of predictions.
@@ -59,6 +61,7 @@ void check_frame(const DriveFile& source, std::uint64_t index, FrameJob& job, co
   out.check = std::move(checked).value();
   out.check->distances.a_to_b = {};
   out.check->distances.b_to_a = {};
+  if (!out.check->passed() && !is_image) out.has_zeros = lidar::drop_zero_points(scan) != 0;
 }
 
 double largest(const lidar::PromiseCheck& check) {
@@ -104,8 +107,9 @@ void add(const DriveFile& source, std::uint64_t index, const FrameResult& frame,
   if (!frame.check->passed()) {
     ++out.failed;
     if (out.first_failure.empty())
-      out.first_failure = fmt::format("{}: {} {}", source.path(), frame_text(index, frame.description),
-                                      failure_text(*frame.check, bound));
+      out.first_failure = fmt::format("{}: {} {}{}", source.path(), frame_text(index, frame.description),
+                                      failure_text(*frame.check, bound),
+                                      frame.has_zeros ? "; if it was made with --drop-zeros, type --drop-zeros" : "");
   }
   if (args.run.verbose && !args.run.json)
     print_text(fmt::format("{}: {}, largest error {}, mean {} and back {}\n", frame_text(index, frame.description),

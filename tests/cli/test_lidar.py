@@ -247,13 +247,20 @@ class Lidar(CliTest):
             drive, told = self.compress([source], "dropped.qnl", "-f", "--drop-zeros", *words)
             self.assertEqual((told["points"], told["dropped_zeros"]), (300, 40))
             self.ok("lidar", "verify", drive, "--original", source, "--drop-zeros")
-            self.refused(4, "dropped.qnl", "lidar", "verify", drive, "--original", source)
+            told = self.refused(4, "dropped.qnl", "lidar", "verify", drive, "--original", source)
+            self.assertIn("if it was made with --drop-zeros, type --drop-zeros", told.stderr.decode())
             self.ok("lidar", "verify", drive, "--original", plain)
         self.ok("lidar", "decompress", drive, "-o", self.path("back.bin"), "-q")
         self.assertEqual(read_bytes(self.path("back.bin")), read_bytes(plain))
         told = self.ok("lidar", "compress", source, "-o", drive, "-f", "--drop-zeros").stderr.decode()
         self.assertIn("40 points at 0 0 0 were left out", told)
-        self.refused(1, "--drop-zeros", "lidar", "compress", source, "-o", drive, "-f", "--drop-zeros", "--sensor", source)
+        self.refused(1, "--drop-zeros", "lidar", "compress", source, "-o", drive, "-f", "--drop-zeros", "--sensor",
+                     source)
+        self.refused(1, "scans of --original", "lidar", "verify", drive, "--drop-zeros")
+        self.refused(1, "which need --poses", "lidar", "history", "add", self.path("h"), drive, "--drop-zeros")
+        kept, _ = self.compress([source], "kept.qnl", "-f")
+        told = self.json(self.ok("lidar", "compare", kept, plain, "--drop-zeros", "--json"))
+        self.assertEqual((told["a_points"], told["b_points"], told["max_error"]), (300, 300, 0))
 
     def test_a_million_points_at_one_place(self):
         source = self.write("m.bin", struct.pack("<4f", 3.5, -1.25, 0.5, 0.25) * 1000000)
@@ -261,8 +268,22 @@ class Lidar(CliTest):
         self.assertEqual((told["points"], told["kept_points"]), (1000000, 1))
         self.assertLess(told["output_bytes"], 2000)
         self.ok("lidar", "verify", drive, "--original", source)
-        told = self.refused(5, "m.bin: has 1000000 points", "lidar", "compress", source, "-o", drive, "-f", "--memory", "64M")
+        words = ["lidar", "compress", source, "-o", drive, "-f", "--memory"]
+        told = self.refused(5, "m.bin: has 1000000 points", *words, "64M", "-T", 2)
         self.assertIn("raise --memory", told.stderr.decode())
+        self.assertNotIn("-T", told.stderr.decode())
+        # Before it is read.
+        self.refused(5, "m.bin: 1000000 points of 16 bytes each", *words, "8M")
+        self.refused(5, "m.bin: 1000000 points", "lidar", "verify", drive, "--original", source, "--memory", "8M")
+
+    def test_attributes_count_against_memory(self):
+        fields = " ".join(f"a{i}" for i in range(32))
+        header = (f"FIELDS x y z {fields}\nSIZE 4 4 4{' 8' * 32}\nTYPE F F F{' U' * 32}\nPOINTS 20000\n"
+                  "DATA binary\n")
+        source = self.write("wide.pcd", header.encode() + bytes(20000 * (12 + 256)))
+        words = ["lidar", "compress", source, "-o", self.path("w.qnl"), "-q", "--memory", "8M"]
+        self.refused(5, "wide.pcd: has 20000 points", *words)
+        self.ok(*words, "--no-attributes")
 
     def test_damage_is_told_with_file_and_frame(self):
         inputs = [self.bin(f"{i}.bin", scan(300, i)) for i in range(3)]
