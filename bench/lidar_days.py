@@ -104,7 +104,8 @@ def main():
     args.pose_error = [float(part) for part in args.pose_error.split(",")] if args.pose_error else None
     counts = sorted(int(count) for count in args.history.split(","))
     chance = random.Random(1)
-    print("| bound | days of history | bytes a frame, median | ratio, median | least | most | mean error, cm | history |\n"
+    print("| bound | days of history | bytes a frame, median | ratio, median | least | most | mean error, cm "
+          "| history |\n"
           "|---|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         history = os.path.join(folder, "history")

@@ -97,12 +97,17 @@ def main():
           "|---|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(args.quern, folder)
-        for name, inputs, reading in scans_of(args.data, folder):
+        sources = list(scans_of(args.data, folder))
+        if not sources:
+            sys.exit(f"{args.data} has no scans: name the tests' shared folder lidar")
+        for name, inputs, reading in sources:
             for mode in ("set", "points"):
                 for bound in bounds_of(name, args.bounds):
                     checks.row(name, inputs, mode, bound, [], reading)
             checks.row(name, inputs, "exact", "", [], reading)
         passes = sorted(glob.glob(f"{args.days}/day-*"))[:args.days_limit] if args.days else []
+        if args.days and not passes:
+            sys.exit(f"{args.days} has no scans: make day-DD with scripts/lidar_days.sh")
         for path in passes:
             for bound in args.days_bounds.split(","):
                 mode = "points" if float(bound) <= 5 else "set"
