@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include <quern/memory.h>
@@ -21,7 +22,9 @@ namespace {
 constexpr int kAllOctaves[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 23};
 constexpr int kOctavesOfSamples[] = {2, 3, 4, 5, 6, 8, 10, 13, 16, 20};
 constexpr int kMiddleOctave = 10;
-/// Whole tiles of every layout (docs/format-lorenzo.md 2) that splits an array's last axes.
+/// Whole tiles (docs/format-lorenzo.md 2) of the layouts that split an array's last axes as these blocks do. Other layouts
+/// of the array have no counterpart in the copy: `1d` and `2d:1` of the copy put other values into a row than those of the
+/// array do, so where they are the smallest the copy does not show by how much.
 constexpr BlockSizes kTileBlocks{{{{1, 1, 1024}, {1, 32, 128}, {4, 32, 32}}}, UINT64_C(1) << 16};
 
 /// What is encoded: the array itself, or a copy of blocks of it.
@@ -122,7 +125,8 @@ double bits_of(const Size& size, const Sample& sample) {
               static_cast<double>(size.header) / static_cast<double>(sample.whole_elems));
 }
 
-/// The layout of the fewest bytes, to be kept at all bounds: of a copy, choosing takes longer than encoding.
+/// The layout of the fewest bytes, to be kept at all bounds: of a copy, choosing takes longer than encoding. Three are tried
+/// of those that the codec may choose for the array: `1d`, the last two axes, the last three.
 Status choose_layout(Sample& sample, const Bound& at, std::span<const std::uint64_t> fill_bits,
                      const Registry& registry) {
   const std::size_t rank = sample.array.shape.rank();
@@ -137,12 +141,14 @@ Status choose_layout(Sample& sample, const Bound& at, std::span<const std::uint6
   return {};
 }
 
+/// Bounds that the codec refuses have no size. Fails with out_of_memory alone.
 Status encode_all(const Sample& sample, std::span<const Bound> bounds, std::span<const std::uint64_t> fill_bits,
-                  const Registry& registry, TaskRunner& runner, std::vector<Size>& sizes) {
-  sizes.resize(bounds.size());
+                  const Registry& registry, TaskRunner& runner, std::vector<std::optional<Size>>& sizes) {
+  sizes.assign(bounds.size(), std::nullopt);
   return run_tasks(runner, bounds.size(), [&](std::size_t i) -> Status {
-    QUERN_ASSIGN_OR_RETURN(sizes[i], encoded_size(sample, sample.layout, bounds[i].bound, fill_bits, registry));
-    return {};
+    const Result<Size> size = encoded_size(sample, sample.layout, bounds[i].bound, fill_bits, registry);
+    if (size.ok()) sizes[i] = *size;
+    return size.status().code() == StatusCode::out_of_memory ? size.status() : Status();
   });
 }
 
@@ -166,23 +172,32 @@ Result<std::vector<CurvePoint>> lorenzo_curve(const ArrayView& array, const Valu
     const auto middle = bounds_of(array.dtype, width, {&kMiddleOctave, 1});
     if (!middle.empty()) status = choose_layout(sample, middle.front(), fill_bits, registry);
   }
-  std::vector<Size> sizes;
-  if (status.ok()) status = encode_all(sample, bounds, fill_bits, registry, runner, sizes);
   if (status.code() == StatusCode::out_of_memory) return status;
   if (!status.ok()) return out;
+  std::vector<std::optional<Size>> sizes;
+  QUERN_RETURN_IF_ERROR(encode_all(sample, bounds, fill_bits, registry, runner, sizes));
   for (std::size_t i = 0; i < bounds.size(); ++i)
-    out.push_back({log2_of(bounds[i].half_width / width), log2_of(bits_of(sizes[i], sample))});
+    if (sizes[i]) out.push_back({log2_of(bounds[i].half_width / width), log2_of(bits_of(*sizes[i], sample))});
   return out;
 }
 
-double log_bits_at(std::span<const CurvePoint> curve, double log_bound) {
+std::uint64_t lorenzo_sampled(const Shape& shape) {
+  const std::uint64_t sampled = SamplePlan(shape, kTileBlocks).sampled();
+  return sampled >= shape.elems() ? 0 : sampled;
+}
+
+double log_bits_at(std::span<const CurvePoint> curve, double log_bound, std::optional<double> most_bits) {
   for (std::size_t i = 0; i < curve.size(); ++i) {
     if (log_bound < curve[i].log_bound) continue;
     if (i == 0) break;
     const double part = (log_bound - curve[i].log_bound) / (curve[i - 1].log_bound - curve[i].log_bound);
     return curve[i].log_bits + part * (curve[i - 1].log_bits - curve[i].log_bits);
   }
-  return log_bound < curve.back().log_bound ? curve.back().log_bits : curve.front().log_bits;
+  if (log_bound >= curve.front().log_bound) return curve.front().log_bits;
+  const CurvePoint& last = curve.back();
+  if (!most_bits) return last.log_bits;
+  const double bits = exp2_of(last.log_bits) + last.log_bound - log_bound;
+  return std::max(last.log_bits, log2_of(std::min(bits, *most_bits)));
 }
 
 }  // namespace quern::surrogate

@@ -87,7 +87,7 @@ class Estimation {
   }
   /// Of a codec that keeps every bit, which has no other bound.
   std::vector<Point> exact_points(const CodecModel& codec) const {
-    return std::vector<Point>(kGrid, point(codec, inputs_for(f_, kLosslessBound)));
+    return std::vector<Point>(kGrid, point(codec, lossless_inputs(f_)));
   }
   /// The largest distance from the training of all that was answered.
   double distance() const { return distance_; }
@@ -114,7 +114,7 @@ class Estimation {
     distance_ = std::max({distance_, a.raw.distance, b.raw.distance});
     // Beyond the grid each halving of the bound takes a bit more.
     const double beyond = lossless ? 0 : std::max(-0.5 * (kGrid - 1) - log2_of(effective), 0.0);
-    out.wide = f_.is_constant() || f_.sampled < 4096 ||
+    out.wide = f_.is_constant() || f_.sampled < 4096 || f_.lorenzo.empty() ||
                (!exact && (relative < model_.least_bound / 2 || relative > model_.largest_bound * 2));
     const double factor = out.wide ? 4 : 1;
     const auto mix = [&](const Quantiles& x, const Quantiles& y) {
@@ -196,6 +196,8 @@ void add_notes(const EstimateReport& report, const Features& f, const Model& mod
     notes.emplace_back("no two valid values differ: the model knows no such arrays, and intervals are wide");
   } else if (f.sampled < 4096) {
     notes.emplace_back("so few values say little: intervals are wide; compress them to know");
+  } else if (f.lorenzo.empty()) {
+    notes.emplace_back("codec lorenzo could not be run on a sample of the values: intervals are wide");
   }
   if (distance > 1 && !f.is_constant())
     notes.emplace_back("the array is unlike those that the model was trained on: intervals are wider");
@@ -279,7 +281,7 @@ class Estimator final : public QualityEstimator {
     Estimation estimation(features, std::move(of_patches), model, options.speeds ? calibration_seconds() : 0);
     EstimateReport report;
     report.range = features.range;
-    report.sampled = features.sampled;
+    report.sampled = features.sampled + lorenzo_sampled(array.shape);
     for (const CodecModel& codec : deep ? model.deep->codecs : model.codecs) {
       if (!is_asked(options, codec) || !takes(codec, array.dtype)) continue;
       const bool lossless = !codec.foreign && registry_.by_name(codec.codec)->info().tier == CodecTier::archive;

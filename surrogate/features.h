@@ -1,4 +1,4 @@
-// Stage 1: what one array is like, from whole mini-blocks of about 2^18 values. Depends on no bound and no codec.
+// Stage 1: what one array is like, from whole mini-blocks of about 2^17 values, or from all of at most 2^18. Depends on no bound and no codec.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ struct Features {
   DType dtype = DType::f32;
   Shape shape;
   unsigned rank = 1;
-  double range = 0;      ///< of all valid values
-  double magnitude = 0;  ///< the larger of |min| and |max|
-  std::uint64_t sampled = 0;
+  double range = 0;           ///< of all valid values
+  double magnitude = 0;       ///< the larger of |min| and |max|
+  std::uint64_t sampled = 0;  ///< values of the mini-blocks; what lorenzo_curve() copies is not among them
   std::uint64_t specials = 0, repeats = 0, zeros = 0;  ///< of the sample
   std::array<JointCounts, kPredictors> residuals;
   std::array<Counts, kGroupPredictors.size()> groups{};
@@ -39,7 +39,7 @@ struct Features {
   bool is_constant() const { return !(range > 0); }
 };
 
-/// Reads about 2^18 values of an array, all where it has no more. `range` is of its valid values: finite and no fill
+/// Reads some 2^17 values of an array, all where it has at most 2^18. `range` is of its valid values: finite and no fill
 /// value. The result does not depend on the number of threads. Memory: about 6 MB a thread. The codec `lorenzo` is that of
 /// `registry`.
 Result<Features> extract_features(const ArrayView& array, const std::optional<ValueRange>& range,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace quern::surrogate {
 namespace {
@@ -87,7 +88,17 @@ struct Listed {
 
 bool is_coarse(Predictor p) { return p == kCubic2 || p == kCubic4 || p >= kCubic8; }
 
-Listed list_at(const Features& f, int grid) {
+/// Whether the codec of the run keeps every bit.
+enum class Keeps { within_bound, all_bits };
+
+/// Under a bound, the codec `lorenzo` goes on beyond the last bound that it was run at. What keeps every bit takes no more
+/// for a smaller bound: there, the last point stands.
+double lorenzo_bits(const Features& f, double log_bound, double element_bits, Keeps keeps) {
+  const bool goes_on = is_float(f.dtype) && keeps == Keeps::within_bound;
+  return exp2_of(log_bits_at(f.lorenzo, log_bound, goes_on ? std::optional(element_bits) : std::nullopt));
+}
+
+Listed list_at(const Features& f, int grid, Keeps keeps) {
   const int half = -grid;
   const double log_bound = 0.5 * half;
   std::array<Quantized, kPredictors> q;
@@ -114,7 +125,7 @@ Listed list_at(const Features& f, int grid) {
     groups[g] = group_bits(f.groups[g], 1 + f.residuals[kGroupPredictors[g]].noise_gain, half);
   const double lorenzo =
       f.lorenzo.empty() ? std::min(*std::min_element(groups.begin(), groups.end()) * valid + fixed + 0.03, all_bits)
-                        : exp2_of(log_bits_at(f.lorenzo, log_bound));
+                        : lorenzo_bits(f, log_bound, all_bits, keeps);
   const double planes = f.byte_bits;
   const double lossless = std::min(planes + fixed, all_bits);
   const double error = std::clamp(levels < fitted_levels ? plain.squared_error : fitted.squared_error, 1e-30, uniform);
@@ -142,10 +153,10 @@ Listed list_at(const Features& f, int grid) {
 
 }  // namespace
 
-Inputs inputs_at(const Features& features, int grid) { return list_at(features, grid).values; }
+Inputs inputs_at(const Features& features, int grid) { return list_at(features, grid, Keeps::within_bound).values; }
 
 bool is_of_levels(std::size_t input) {
-  static const std::vector<bool> known = list_at(Features(), 0).of_levels;
+  static const std::vector<bool> known = list_at(Features(), 0, Keeps::within_bound).of_levels;
   return known[input];
 }
 
@@ -169,16 +180,26 @@ double power_of_two_below(double bound) {
   return std::ldexp(0.5, exponent);
 }
 
-Inputs inputs_for(const Features& features, double relative_bound) {
+namespace {
+
+Inputs inputs_between(const Features& features, double relative_bound, Keeps keeps) {
   const double place =
       std::clamp(-2 * log2_of(effective_bound(features, relative_bound)), 0.0, static_cast<double>(kGrid - 1));
   const int low = std::min(static_cast<int>(place), kGrid - 2);
   const double part = place - low;
-  Inputs out = inputs_at(features, low);
-  const Inputs next = inputs_at(features, low + 1);
+  Inputs out = list_at(features, low, keeps).values;
+  const Inputs next = list_at(features, low + 1, keeps).values;
   for (std::size_t i = 0; i < out.size(); ++i) out[i] += part * (next[i] - out[i]);
   return out;
 }
+
+}  // namespace
+
+Inputs inputs_for(const Features& features, double relative_bound) {
+  return inputs_between(features, relative_bound, Keeps::within_bound);
+}
+
+Inputs lossless_inputs(const Features& features) { return inputs_between(features, kLosslessBound, Keeps::all_bits); }
 
 Base rate_base(const std::string& codec) {
   if (codec == "lorenzo") return kBaseLorenzo;

@@ -47,5 +47,7 @@ double effective_bound(const Features& features, double relative_bound);
 double power_of_two_below(double bound);
 /// At any relative bound above 0: linear between the grid's points on a logarithmic scale.
 Inputs inputs_for(const Features& features, double relative_bound);
+/// Of a codec that keeps every bit.
+Inputs lossless_inputs(const Features& features);
 
 }  // namespace quern::surrogate

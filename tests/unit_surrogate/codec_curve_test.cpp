@@ -8,6 +8,7 @@
 #include <quern/stream_io.h>
 
 #include "surrogate/codec_curve.h"
+#include "surrogate/numbers.h"
 #include "surrogate/residual_counts.h"
 #include "tests/unit_surrogate/fields.h"
 
@@ -84,12 +85,27 @@ TEST(CodecCurve, SpecialValuesInASample_AreMasked) {
   EXPECT_LT(log_bits_at(curve, -8), 4);
 }
 
-TEST(CodecCurve, BetweenPoints_IsALine_AndBeyondThem_TheEnd) {
+TEST(CodecCurve, BetweenPoints_IsALine_AboveThem_TheEnd) {
   const std::vector<CurvePoint> curve{{-1, 0}, {-3, 2}, {-4, 6}};
   EXPECT_EQ(log_bits_at(curve, 0), 0);
   EXPECT_EQ(log_bits_at(curve, -2), 1);
   EXPECT_EQ(log_bits_at(curve, -3.5), 4);
   EXPECT_EQ(log_bits_at(curve, -9), 6);
+}
+
+TEST(CodecCurve, BelowItsPoints_TakesABitMoreAHalving_UpToTheMost) {
+  const std::vector<CurvePoint> curve{{-1, 0}, {-4, 4}};
+  EXPECT_NEAR(exp2_of(log_bits_at(curve, -4, 32)), 16, 1e-6);
+  EXPECT_NEAR(exp2_of(log_bits_at(curve, -9, 32)), 21, 1e-6);
+  EXPECT_NEAR(exp2_of(log_bits_at(curve, -40, 32)), 32, 1e-6);
+  EXPECT_EQ(log_bits_at(curve, -9, 8), 4);  // what the codec made is not made less
+  EXPECT_EQ(log_bits_at(curve, 0, 32), 0);
+}
+
+TEST(CodecCurve, Copies_AreOfArraysThatAreNotReadWhole) {
+  EXPECT_EQ(lorenzo_sampled(Shape::parse("64x64x64").value()), 0U);
+  EXPECT_EQ(lorenzo_sampled(Shape::parse("0x5").value()), 0U);
+  EXPECT_EQ(lorenzo_sampled(Shape::parse("1000000").value()), UINT64_C(1) << 16);
 }
 
 TEST(ResidualCounts, AreThoseOfPlainArithmetic) {

@@ -97,6 +97,32 @@ TEST(Estimator, CompressedForReal_RatioIsNearTheInterval) {
   }
 }
 
+TEST(Estimator, OfSampledArrays_IntervalsOfLorenzoAreNotNarrow) {
+  const std::vector<float> values = waves(64, 80, 96, 0.02);
+  const auto report = estimates_of(view(values, "64x80x96"), {1e-2, 1e-3, 1e-4});
+  std::size_t found = 0;
+  for (const Estimate& e : report.estimates) {
+    if (e.codec != "lorenzo") continue;
+    ++found;
+    EXPECT_GE(e.ratio.high / e.ratio.value, 1.31) << e.bound.value;
+    EXPECT_GE(e.ratio.value / e.ratio.low, 1.31) << e.bound.value;
+  }
+  EXPECT_EQ(found, 3U);
+  EXPECT_GT(report.sampled, 3U << 15);  // the copy that is encoded counts, too
+}
+
+TEST(Estimator, WhereTheRangeOverflows_LorenzoIsNotRun_AndIntervalsAreWide) {
+  std::vector<double> values(10000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = (static_cast<double>(i % 200) / 100 - 1) * 1.7e308;
+  const ArrayView array{values.data(), DType::f64, Shape::parse("100x100").value()};
+  const auto report = estimates_of(array, {1e-3});
+  expect_sane(report);
+  EXPECT_FALSE(report.estimates.empty());
+  for (const Estimate& e : report.estimates) EXPECT_TRUE(e.wide) << e.codec;
+  EXPECT_TRUE(std::any_of(report.notes.begin(), report.notes.end(),
+                          [](const std::string& note) { return note.find("lorenzo") != std::string::npos; }));
+}
+
 TEST(Estimator, StrangeArrays_GetWideIntervalsAndANote) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::pair<std::vector<float>, const char*>> cases = {{std::vector<float>(5000, 3.5F), "50x100"},

@@ -59,12 +59,13 @@ struct EstimateReport {
   std::vector<Estimate> estimates;  ///< codec by codec, bounds in the order given; lossless codecs once
   std::vector<std::string> notes;   ///< why intervals are wide, in whole sentences
   double range = 0;
-  std::uint64_t sampled = 0;  ///< values read besides the pass for the range
+  std::uint64_t sampled = 0;  ///< values of the samples, read besides the pass for the range
 };
 
 /// Reads some 2^17 values, all of an array of at most 2^18, and all once for the range. Estimates, but
-/// times, do not depend on threads or machine. Fails for unknown codecs, bounds that are not positive, and models that
-/// are damaged, of another kind or newer than this library.
+/// times, do not depend on threads or machine. Fails for unknown codecs, bounds that are not positive, arrays without
+/// elements (invalid_shape), and models that are damaged, of another kind or newer than this library; with unsupported for
+/// models whose inputs are older than those of this library, or whose codecs are of other versions.
 class QualityEstimator {
  public:
   virtual ~QualityEstimator() = default;
