@@ -3,9 +3,11 @@
 #include "cli/verbs/sweep.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <set>
 
@@ -44,8 +46,8 @@ struct UsablePeer {
 
 struct Sweep {
   const BenchArgs& args;
-  std::set<std::string> done;
   std::vector<UsablePeer> peers = {};
+  std::set<std::string> done = {};
   int csv = -1;
 
   bool wants(const std::string& codec) const {
@@ -81,27 +83,58 @@ std::string key_of(const std::string& digest, const std::string& codec, double b
   return fmt::format("{} {} {:.6g}", digest, codec, bound);
 }
 
-/// What the file has already; a file of other columns is refused.
-std::set<std::string> runs_in(const std::string& path) {
-  std::set<std::string> out;
+/// While it lives, no other sweep appends to the file; on file systems without locks it does nothing.
+class Lock {
+ public:
+  explicit Lock(int file) : file_(file) {
+    while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~Lock() { flock(file_, LOCK_UN); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_;
+};
+
+void write_text(const Sweep& sweep, const std::string& text) {
+  if (!write_all(sweep.csv, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}))
+    fail_errno(sweep.args.csv, "write");
+}
+
+/// Opens the file of runs, and finds what it has already. A file of other columns is refused. A last line without its end
+/// was cut when a sweep was stopped: it is taken off the file.
+void open_runs(Sweep& sweep) {
+  const std::string& path = sweep.args.csv;
+  sweep.csv = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (sweep.csv < 0) fail_errno(path, "open");
+  const Lock lock(sweep.csv);
+  const std::string header = surrogate::runs_header();
   std::ifstream file(path);
+  if (!file) fail_errno(path, "read");
   std::string line;
-  if (!file || !std::getline(file, line)) return out;
-  if (line != surrogate::runs_header())
-    fail(Exit::usage, path + ": has other columns than this version of quern writes; name a new file");
-  while (std::getline(file, line)) {
+  std::uint64_t whole = 0;  // bytes of whole lines
+  bool cut = false;
+  while (!cut && std::getline(file, line)) {
+    cut = file.eof();
+    if (whole == 0 && (cut ? !header.starts_with(line) : line != header))
+      fail(Exit::usage, path + ": has other columns than this version of quern writes; name a new file");
+    if (cut) continue;
     const auto run = surrogate::parse_run(line);
     if (run && run->inputs.size() != surrogate::input_count())
       fail(Exit::usage, path + ": holds runs of another version of quern; name a new file");
-    if (run) out.insert(key_of(run->sha256, run->codec, run->bound_rel));
+    if (run) sweep.done.insert(key_of(run->sha256, run->codec, run->bound_rel));
+    whole += line.size() + 1;
   }
-  return out;
+  if (file.bad()) fail_errno(path, "read");
+  if (cut && ftruncate(sweep.csv, static_cast<off_t>(whole)) != 0) fail_errno(path, "cut");
+  if (whole == 0) write_text(sweep, header + "\n");
 }
 
 void append(const Sweep& sweep, const Run& run) {
-  const std::string line = surrogate::run_line(run) + "\n";
-  if (!write_all(sweep.csv, {reinterpret_cast<const std::uint8_t*>(line.data()), line.size()}))
-    fail_errno(sweep.args.csv, "write");
+  const Lock lock(sweep.csv);
+  write_text(sweep, surrogate::run_line(run) + "\n");
 }
 
 struct Subject {
@@ -177,7 +210,8 @@ void sweep_bounds(Sweep& sweep, const Subject& subject, const ArrayCodec& codec,
     if (bound != 0) use_valid_range(subject.input, subject.array, Execution{}, options);
     Run one = run;
     one.bound_rel = bound;
-    one.inputs = surrogate::inputs_for(subject.features, bound == 0 ? surrogate::kLosslessBound : bound);
+    one.inputs =
+        bound == 0 ? surrogate::lossless_inputs(subject.features) : surrogate::inputs_for(subject.features, bound);
     const Status status = measure(subject, options, one_thread(sweep.args), one);
     one.status = status.ok() ? "ok" : status_name(status.code());
     finish(sweep, subject, one, status.ok() ? "" : status.text());
@@ -254,15 +288,8 @@ void sweep_file(Sweep& sweep, const std::string& path) {
 }  // namespace
 
 Exit run_sweep(const BenchArgs& args) {
-  Sweep sweep{args, runs_in(args.csv), usable_peers(args)};
-  const bool fresh = access(args.csv.c_str(), F_OK) != 0;
-  sweep.csv = open(args.csv.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (sweep.csv < 0) fail_errno(args.csv, "open");
-  if (fresh) {
-    const std::string line = surrogate::runs_header() + "\n";
-    if (!write_all(sweep.csv, {reinterpret_cast<const std::uint8_t*>(line.data()), line.size()}))
-      fail_errno(args.csv, "write");
-  }
+  Sweep sweep{args, usable_peers(args)};
+  open_runs(sweep);
   Exit result = Exit::ok;
   for (const std::string& input : args.inputs) attempt(result, [&] { sweep_file(sweep, input); });
   close(sweep.csv);

@@ -82,6 +82,28 @@ class Peers(CliTest):
             if row["codec"] == "misses":
                 self.assertGreater(float(row["max_error"]), float(row["bound_abs"]))
 
+    def test_a_line_that_was_cut_is_measured_again(self):
+        sweep = ["bench", "--sweep", "-q", "--csv", self.csv, "--rel", "1e-2,1e-3", "--codec", "lorenzo", self.field]
+        self.ok(*sweep)
+        with open(self.csv, "rb") as f:
+            whole = f.read()
+        self.assertEqual(whole.count(b"\n"), 3)
+        header = whole.index(b"\n") + 1
+        # In the last of the inputs, before the end of the line alone, in the header.
+        for left in (len(whole) - 100, len(whole) - 1, header // 2, header - 1, 0):
+            self.write("runs.csv", whole[:left])
+            self.ok(*sweep)
+            with open(self.csv, "rb") as f:
+                again = f.read()
+            self.assertEqual([line.rsplit(b",", 1)[1] for line in again.splitlines()],
+                             [line.rsplit(b",", 1)[1] for line in whole.splitlines()], left)
+            self.assertTrue(again.endswith(b"\n"))
+        for text in (b"a note", b"a note\n"):  # what no sweep wrote stays as it is
+            self.write("runs.csv", text)
+            self.refused(1, "other columns", *sweep)
+            with open(self.csv, "rb") as f:
+                self.assertEqual(f.read(), text)
+
     def test_an_interrupted_sweep_ends_what_it_runs(self):
         said = self.path("peer")
         script = self.write("stubborn.sh", f"trap '' TERM\necho $$ > {said}.new\nmv {said}.new {said}\nwhile :; do sleep 1; done\n".encode())
@@ -118,6 +140,7 @@ class Peers(CliTest):
         self.refused(1, "is not estimated", *base, "--codec", "autoencoder")
         self.refused(1, "is not estimated", "estimate", "--codec", "autoencoder", self.field)
         self.refused(1, "use deep or counts", "estimate", "--features", "shallow", self.field)
+        self.refused(1, "goes with --features deep", "train", "quality", "--runs", self.csv, "--deep-epochs", 5, "-o", self.csv)
         self.refused(1, "name the arrays", "train", "quality", "--runs", self.csv, "--features", "deep", "-o", self.csv)
         for words in (["--effort", "4"], ["--goal", "speed"], ["--set", "layout=raster"]):
             self.refused(1, "estimates are of the default effort", *base, *words)
@@ -160,10 +183,11 @@ class Peers(CliTest):
         self.refused(1, "no deep features", *deep, model)
         self.refused(1, "in none of the files", "train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"),
                      "--features", "deep", "--data", self.field)
-        self.ok("train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"), "--epochs", 20, "--hidden", 8,
+        self.ok("train", "quality", "--runs", self.csv, "-o", self.path("d.qmodel"), "--epochs", 20, "--deep-epochs", 10, "--hidden", 8,
                 "--features", "deep", "--data", *[self.path(f) for f in self.files() if f.endswith(".f32")])
         info = self.json(self.ok("model", "info", self.path("d.qmodel"), "--json"))
         self.assertEqual((info["deep_features"], info["deep_features_usual"]), (True, False))
+        self.assertEqual((info["record"]["epochs"], info["record"]["deep_epochs"]), (20, 10))
         found = self.json(self.ok(*deep, self.path("d.qmodel")))
         self.assertEqual({e["codec"] for e in found["estimates"]}, {"works", "lorenzo"})
         # Runs with fill values, and a peer whose runs are of two kinds.
