@@ -103,12 +103,14 @@ def recorded(out, folder):
         parts = np.array_split(values, steps, axis=axis)
         if values.size > MOST:
             early = steps - max(steps // 3, 1) if steps > 1 else 1
+            wrote_early = False
             for step, whole in enumerate([parts[:early], parts[early:]]):
-                if not whole:
+                if not whole or (step > 0 and not wrote_early):
                     continue
                 part = np.concatenate(whole, axis=axis)
                 if step > 0 or part.size > MOST:
                     write(out, label + "-large", step, part)
+                    wrote_early = True
         for step, part in enumerate(parts):
             while part.size > MOST:  # the middle half of the longest axis
                 axis = int(np.argmax(part.shape))

@@ -58,7 +58,8 @@ done
 for pid in "${pids[@]}"; do wait "$pid"; done
 # The order of the processes does not matter: rows are sorted.
 { head -n 1 "$work/runs.csv"; tail -n +2 "$work/runs.csv" | LC_ALL=C sort; } >"$work/runs.sorted.csv"
-# Of the model that ships, networks with deep features had 300 epochs (its record says deep_epochs).
-"$bin/quern" train quality -f --epochs 2000 --experts 4 --hidden 60 --features deep --data "${files[@]}" \
+# The numbers of epochs are those of the model that ships, as its record says.
+"$bin/quern" train quality -f --epochs 2000 --deep-epochs 300 --experts 4 --hidden 60 --features deep \
+  --data "${files[@]}" \
   --runs "$work/runs.sorted.csv" -o "$work/quality.qmodel"
 "$bin/quern" model info "$work/quality.qmodel"

@@ -202,7 +202,7 @@ struct TrainArgs {
   TrainingData training;
   std::string runs;
   std::string output;
-  std::string seed, epochs, experts, hidden;
+  std::string seed, epochs, deep_epochs, experts, hidden;
   std::string features;  ///< counts, deep or usually-deep; empty: counts
   std::string without;   ///< a part of the network that is left out, for ablations
   std::string rows;      ///< a file for the runs that were predicted; empty: none

@@ -288,6 +288,8 @@ void define_models(CLI::App& program, RawArgs& raw) {
   add_value(train, "-o,--output", raw.output, "MODEL", "the new model");
   add_value(train, "--seed", raw.seed, "N", "of the first weights and of the noise [1]");
   add_value(train, "--epochs", raw.epochs, "N", "passes over the runs [500]");
+  add_value(train, "--deep-epochs", raw.deep_epochs, "N",
+            "quality: passes over the runs of networks with deep features [those of --epochs]");
   add_value(train, "--experts", raw.experts, "N", "networks that a gate weighs by what the array is like [1]");
   add_value(train, "--hidden", raw.hidden, "N", "quality: outputs of each hidden layer [64]");
   add_value(train, "--features", raw.features, "WHAT",

@@ -30,7 +30,7 @@ struct RawArgs {
   std::string device, threads, memory, progress;
   bool recursive = false, skip_existing = false;
   std::string files_from;
-  std::string csv, model, runs, seed, epochs, experts, hidden, features, without, rows, test, calibration;
+  std::string csv, model, runs, seed, epochs, deep_epochs, experts, hidden, features, without, rows, test, calibration;
   std::vector<std::string> at_list, at_abs_list;
   bool sweep = false, families = false;
   std::string output, html, region, level, repeats;

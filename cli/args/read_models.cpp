@@ -15,9 +15,9 @@ namespace {
 /// The trainer reads its numbers itself.
 void read_training_data(const RawArgs& raw, TrainArgs& out) {
   const std::string verb = "train " + raw.what;
-  const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.experts.empty() ||
-                                !raw.hidden.empty() || !raw.features.empty() || !raw.without.empty() ||
-                                !raw.rows.empty() || !raw.test.empty() || raw.families;
+  const bool asks_for_quality = !raw.runs.empty() || !raw.epochs.empty() || !raw.deep_epochs.empty() ||
+                                !raw.experts.empty() || !raw.hidden.empty() || !raw.features.empty() ||
+                                !raw.without.empty() || !raw.rows.empty() || !raw.test.empty() || raw.families;
   if (asks_for_quality)
     fail(Exit::usage, verb + ": takes --data; --runs, --epochs and their like are of train quality");
   if (raw.training.data.empty()) fail(Exit::usage, verb + ": name the arrays with --data FILE...");
@@ -101,6 +101,10 @@ void read_train(const RawArgs& raw, TrainArgs& out) {
   out.output = raw.output;
   if (!raw.seed.empty()) out.seed = std::to_string(parse_count(raw.seed, "--seed", UINT64_MAX / 2));
   if (!raw.epochs.empty()) out.epochs = std::to_string(parse_count(raw.epochs, "--epochs", 1000000));
+  if (!deep && !raw.deep_epochs.empty())
+    fail(Exit::usage, "--deep-epochs: goes with --features deep; without, --epochs is of all networks");
+  if (!raw.deep_epochs.empty())
+    out.deep_epochs = std::to_string(parse_count(raw.deep_epochs, "--deep-epochs", 1000000));
   if (!raw.experts.empty()) {
     const std::uint64_t experts = parse_count(raw.experts, "--experts", 16);
     if (experts == 0) fail(Exit::usage, "--experts 0: use 1 to 16");

@@ -83,6 +83,7 @@ Exit run_train(const TrainArgs& args) {
   add("-o", args.output);
   add("--seed", args.seed);
   add("--epochs", args.epochs);
+  add("--deep-epochs", args.deep_epochs);
   add("--experts", args.experts);
   add("--hidden", args.hidden);
   add("--features", args.features);

@@ -163,6 +163,14 @@ std::map<std::string, std::vector<const Row*>> by_codec(const std::vector<Row>& 
   return out;
 }
 
+/// Networks with deep features are smaller than the others, so that both fit into the library.
+TrainingOptions deep_options(TrainingOptions options) {
+  if (options.deep_epochs > 0) options.epochs = options.deep_epochs;
+  options.hidden = std::max(options.hidden * 3 / 4, 1);
+  options.experts = std::min<std::size_t>(options.experts, 2);
+  return options;
+}
+
 std::string record_of(const RunsTable& table, const Arguments& args, const std::string& errors) {
   std::set<std::string> hashes;
   std::map<std::string, std::size_t> families;
@@ -173,6 +181,7 @@ std::string record_of(const RunsTable& table, const Arguments& args, const std::
   std::string out = "{\"runs\": " + std::to_string(table.rows.size()) +
                     ", \"seed\": " + std::to_string(args.training.seed) +
                     ", \"epochs\": " + std::to_string(args.training.epochs) +
+                    (args.deep ? ", \"deep_epochs\": " + std::to_string(deep_options(args.training).epochs) : "") +
                     ", \"trainer\": \"LibTorch " TORCH_VERSION "\", \"families\": {";
   bool first = true;
   for (const auto& [family, count] : families) {
@@ -207,13 +216,6 @@ std::vector<CodecModel> train_codecs(const RunsTable& table, const TrainingOptio
     errors += (errors.empty() ? "\"" : ", \"") + codec + what + "\": \"" + later.text() + "\"";
   }
   return codecs;
-}
-
-/// Networks with deep features are smaller than the others, so that both fit into the library.
-TrainingOptions deep_options(TrainingOptions options) {
-  options.hidden = std::max(options.hidden * 3 / 4, 1);
-  options.experts = std::min<std::size_t>(options.experts, 2);
-  return options;
 }
 
 /// Trains networks for patches on some rows, and puts deep features behind the inputs of all, in place of earlier ones.
@@ -353,6 +355,8 @@ int run(int argc, char** argv) {
       args.training.seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--epochs" && has_value) {
       args.training.epochs = std::max(1, std::atoi(argv[++i]));
+    } else if (word == "--deep-epochs" && has_value) {
+      args.training.deep_epochs = std::max(1, std::atoi(argv[++i]));
     } else if (word == "--experts" && has_value) {
       const int experts = std::atoi(argv[++i]);
       if (experts < 1 || experts > static_cast<int>(kMostExperts)) {

@@ -10,6 +10,7 @@ namespace quern::surrogate {
 
 struct TrainingOptions {
   int epochs = 500;
+  int deep_epochs = 0;  ///< of networks with deep features; 0: as many as of the others
   std::uint64_t seed = 1;
   std::size_t experts = 1;
   int hidden = 64;         ///< outputs of each hidden layer
