@@ -21,6 +21,8 @@ bool is_magic(std::span<const std::uint8_t> bytes) {
 }
 
 Status another_kind(std::uint16_t kind, std::uint16_t wanted) {
+  if (kind == kQualityModelKind)
+    return Status(StatusCode::unsupported, "this is a model of estimates; use it with quern estimate --model");
   return wanted == kLevelModelKind
              ? Status(StatusCode::unsupported, "the model is of kind {0}; codec stencil takes kind {1}", kind, wanted)
              : Status(StatusCode::unsupported, "the model is of kind {0}; codec autoencoder takes kind {1}", kind,

@@ -16,6 +16,7 @@
 namespace quern::models {
 
 inline constexpr std::uint16_t kModelFileVersion = 3;  ///< versions 1 and 2 hold models of quality alone
+inline constexpr std::uint16_t kQualityModelKind = 1;  ///< no codec takes it
 inline constexpr std::uint16_t kBlockModelKind = 2;
 inline constexpr std::uint16_t kLevelModelKind = 3;
 inline constexpr std::size_t kMostModelBytes = std::size_t{1} << 24;

@@ -10,6 +10,8 @@ import block_models
 import harness
 from harness import CliTest, run
 
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+
 
 def fronts(shape, step, seed=1):
     """Sharp fronts that move, and a little noise: a linear basis needs many numbers for them."""
@@ -122,6 +124,10 @@ class Models(CliTest):
         self.refused(1, "goes with --codec autoencoder", "compress", "--rel", "1e-2", "--model", self.model, self.data)
         self.refused(1, "codec stencil takes kind 3", "compress", "--rel", "1e-2", "--codec", "stencil", "--model",
                      self.model, self.data, "-o", self.path("no.qn"))
+        quality = os.path.join(ROOT, "surrogate", "models", "quality.qmodel")
+        for words in (("compress", "--rel", "1e-2", "--codec", "stencil", "--model", quality, self.data),
+                      ("model", "strip", quality)):
+            self.refused(1, "use it with quern estimate --model", *words, "-o", self.path("no.qn"))
         self.refused(2, "no", "decompress", "--model-store", self.path("no"), self.data)
         # Another model is no model: the stream's is missing.
         self.compress("--set", "embed=no")
