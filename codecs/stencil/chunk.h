@@ -40,6 +40,12 @@ constexpr bool needs_reference(std::uint8_t mode) {
   return mode == static_cast<std::uint8_t>(Mode::differences) || mode == static_cast<std::uint8_t>(Mode::beside);
 }
 
+/// Whether chunks that begin with that byte may be the integers of a chunk on a lattice, or the codes of prequantized
+/// elements.
+constexpr bool may_be_inside(std::uint8_t mode) {
+  return mode < static_cast<std::uint8_t>(Mode::lattice) || mode == static_cast<std::uint8_t>(Mode::levels_edges);
+}
+
 /// What all chunks of an array share, for decoders and encoders.
 struct ChunkSpec {
   DType dtype = DType::f32;

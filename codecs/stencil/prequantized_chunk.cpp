@@ -125,7 +125,7 @@ Status decode_prequantized(const ChunkSpec& spec, std::span<const std::uint8_t> 
     status = check_exceptions<typename Q::Bits>(reader, exceptions, out.elems());
     if (!status.ok()) return;
     const auto codes = in.last(reader.remaining());
-    if (codes.empty() || codes[0] >= static_cast<std::uint8_t>(Mode::lattice)) {
+    if (codes.empty() || !may_be_inside(codes[0])) {
       status = Status(StatusCode::corrupt, "stencil: a chunk of prequantized elements holds no chunk of codes");
       return;
     }

@@ -393,7 +393,7 @@ class LayoutCodec:
         codes = copy.copy(self)
         codes.dtype, codes.width = 'i32', 4
         rest = cursor.take(cursor.end - cursor.at)
-        require(rest and rest[0] < LATTICE, 'prequantized elements without a chunk of codes')
+        require(rest and (rest[0] < LATTICE or rest[0] == EDGES), 'prequantized elements without a chunk of codes')
         numbers = [code for code, in struct.iter_unpack('<i', codes.chunk(rest, extents, special))]
         self.seen.add('stencil prequantized in ' + MODES.get(rest[0], 'another mode'))
         self.seen.add('stencil prequantized ' + self.dtype)

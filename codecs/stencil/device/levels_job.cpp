@@ -22,7 +22,10 @@ using kernels::StreamSection;
 class JobMaker {
  public:
   JobMaker(const ChunkSpec& spec, const MutableBox3& box)
-      : spec_(spec), masked_(box.special != nullptr), view_(box, spec.form), axes_(view_.axes), tables_(axes_) {}
+      : spec_(spec), masked_(box.special != nullptr), view_(box, spec.form), axes_(view_.axes), tables_(axes_) {
+    // Chunks with groups that are not linear are no jobs; others have no bits for them, whatever the stream has.
+    view_.axes.edges = false;
+  }
 
   bool make(std::span<const std::uint8_t> in, Vector<std::uint8_t>& out) {
     Vector<Predictor> predictors(LevelsModel::predictor_count(axes_));

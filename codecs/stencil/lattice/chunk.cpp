@@ -181,8 +181,7 @@ Result<Lattice> read_lattice(DType dtype, std::span<const std::uint8_t>& in) {
   if (!std::isfinite(lattice.origin) || !std::isfinite(lattice.spacing) || !(lattice.spacing > 0))
     return corrupt("stencil: a lattice is no lattice");
   in = in.last(reader.remaining());
-  if (in.empty() || in[0] >= static_cast<std::uint8_t>(Mode::lattice))
-    return corrupt("stencil: a chunk on a lattice holds no chunk of integers");
+  if (in.empty() || !may_be_inside(in[0])) return corrupt("stencil: a chunk on a lattice holds no chunk of integers");
   return lattice;
 }
 

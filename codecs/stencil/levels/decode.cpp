@@ -160,10 +160,12 @@ class LevelsReader {
       std::size_t linear = run.linear;
       for (std::size_t r = 0; r < run.rows; ++r) {
         const bool small = predict_row(run, r);
-        if (out_.special != nullptr) skip_special(run, r);
+        if (out_.special != nullptr) {
+          skip_special(run, r);
+          limit_special(run.columns, small);
+        }
         kernels.residuals.decode_residuals(streams, tables, memory_.contexts, run.columns, linear, memory_.codes);
         reconstruct_row(run.columns, small, quantum, values, magnitudes);
-        if (out_.special != nullptr) fill_special(run.columns, values);
         grid.finish_row(c, values, magnitudes);
         values += grid.row_pitch();
         magnitudes += grid.row_pitch();
@@ -214,8 +216,8 @@ class LevelsReader {
       if (small) {
         const bool kept = rows.small.reconstruct(memory_.small_predicted, memory_.codes, quantum, known.limit(),
                                                  columns, values, magnitudes);
-        if (!kept || out_.special != nullptr) std::copy_n(memory_.small_predicted, columns, memory_.predicted);
         if (kept) return;
+        std::copy_n(memory_.small_predicted, columns, memory_.predicted);
         known.give_up();
       }
     }
@@ -235,11 +237,20 @@ class LevelsReader {
     for (std::size_t x = 0; x < run.columns; ++x)
       if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoContextBin;
   }
-  /// Their values are what is predicted.
-  void fill_special(std::size_t columns, Value* values) const {
-    for (std::size_t x = 0; x < columns; ++x)
-      if (memory_.contexts[x] == kernels::kNoContextBin)
-        values[x] = static_cast<Value>(std::clamp(memory_.predicted[x], model_.format.low, model_.format.high));
+  /// Their values are what is predicted, within the range of the others, so that they are no wider than those.
+  void limit_special(std::size_t columns, bool small) const {
+    const auto limit = [&](auto* predicted) {
+      using Predicted = std::remove_pointer_t<decltype(predicted)>;
+      for (std::size_t x = 0; x < columns; ++x)
+        if (memory_.contexts[x] == kernels::kNoContextBin)
+          predicted[x] =
+              static_cast<Predicted>(std::clamp<std::int64_t>(predicted[x], model_.format.low, model_.format.high));
+    };
+    if (small) {
+      limit(memory_.small_predicted);
+    } else {
+      limit(memory_.predicted);
+    }
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
