@@ -127,7 +127,7 @@ class Models(CliTest):
         quality = os.path.join(ROOT, "surrogate", "models", "quality.qmodel")
         for words in (("compress", "--rel", "1e-2", "--codec", "stencil", "--model", quality, self.data),
                       ("model", "strip", quality)):
-            self.refused(1, "use it with quern estimate --model", *words, "-o", self.path("no.qn"))
+            self.refused(3, "use it with quern estimate --model", *words, "-o", self.path("no.qn"))
         self.refused(2, "no", "decompress", "--model-store", self.path("no"), self.data)
         # Another model is no model: the stream's is missing.
         self.compress("--set", "embed=no")
