@@ -1,5 +1,5 @@
-// A thread block a tile, a warp a block of 256 values. Where what lies beside the slots begins is found before; what will
-// lie there goes to a room of its own for each block first, and is put together by a third kernel.
+// A thread block a tile, a warp a block of 256 values. Where what lies beside the slots begins is found before; what
+// will lie there goes to a room of its own for each block first, and is put together by a third kernel.
 #include "kernels/tensor/cuda/at_rest_cuda.h"
 
 #include "kernels/common/cuda/launch.cuh"

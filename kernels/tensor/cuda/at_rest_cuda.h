@@ -20,8 +20,8 @@ struct AtRestRangeOnDevice {
   /// Sizes of the tiles, headers and slots; aligned to 4 bytes.
   std::uint32_t* fixed = nullptr;
   const std::uint32_t* beside = nullptr;  ///< of blocks that are not narrow; null where there are none
-  /// Gets what lies beside after the step, as far as `beside_words` words go; may not be `beside`. How many there are is the
-  /// sum of the sizes in `fixed`.
+  /// Gets what lies beside after the step, as far as `beside_words` words go; may not be `beside`. How many there are is
+  /// the sum of the sizes in `fixed`.
   std::uint32_t* new_beside = nullptr;
   std::uint64_t beside_words = 0;
 };

@@ -1,6 +1,6 @@
 // Adam over moments at rest by warps, over an execution model X: a warp decodes a block of 256 values, updates and
-// encodes it in registers. Lane l has values 4l to 4l+3 and 128+4l to 128+4l+3, so that codes of 8 and of 4 bits, floats and
-// halves all come in whole words of neighbouring lanes. The same bits as cpu/at_rest/at_rest_instance.h.
+// encodes it in registers. Lane l has values 4l to 4l+3 and 128+4l to 128+4l+3, so that codes of 8 and of 4 bits, floats
+// and halves all come in whole words of neighbouring lanes. The same bits as cpu/at_rest/at_rest_instance.h.
 #pragma once
 
 #include "kernels/common/lanes.h"
@@ -9,7 +9,8 @@
 
 namespace quern::kernels {
 
-/// One block. Pointers are of device memory, to words of 4 bytes; gradient, weight and copy are aligned to four elements.
+/// One block. Pointers are of device memory, to words of 4 bytes; gradient, weight and copy are aligned to four
+/// elements.
 template <class Gradient>
 struct AtRestBlock {
   std::uint64_t number = 0;  ///< in the whole parameter space
