@@ -22,6 +22,10 @@ FileCoder& Folder::coder(bool writes) {
   return *coder;
 }
 
+void Folder::drop_coders() {
+  for (auto& coder : coders_) coder.reset();
+}
+
 Status Folder::take(storage::Report& report) {
   QUERN_RETURN_IF_ERROR(storage::make_with_parents(files_, options_.path, report));
   const String parent = storage::parent_of(options_.path);

@@ -59,6 +59,8 @@ class Folder {
   }
   /// What codes files of one direction; made when it is first asked for, by the thread that uses it.
   FileCoder& coder(bool writes);
+  /// Frees them, between passes.
+  void drop_coders();
   /// A read or write took from `begin` to `end`, in seconds of seconds_now().
   void add(bool writes, std::uint64_t bytes, double begin, double end);
   FolderUse use() const;

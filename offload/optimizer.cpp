@@ -103,15 +103,23 @@ Status Optimizer::make_slots(Report& report) {
                   join({"a limit of ", decimal(limit), " bytes holds less than two subgroups of ",
                         decimal(largest_bytes_), ". Raise the limit, or make subgroups smaller"}));
   }
-  const std::uint64_t coders = coder_bytes(packs_.size());
-  if (packs_any_ && limit != 0 && limit < coders + 2 * largest_bytes_)
-    return fail(
-        report, StatusCode::memory_limit,
-        join({"coding files takes ", decimal(coders), " bytes and two subgroups ", decimal(2 * largest_bytes_),
-              ", together more than the limit of ", decimal(limit), ". Raise the limit, or let files be plain"}));
   slots_ = Vector<Slot>(slots);
   slot_of_.assign(groups_.size(), kNone);
-  return {};
+  return check_coders(report);
+}
+
+/// Whether coders and two subgroups fit into the memory, where files are or will be entropy coded.
+Status Optimizer::check_coders(Report& report) const {
+  const std::uint64_t limit = options_.memory_limit;
+  const std::uint64_t coders = coder_bytes(packs_.size());
+  if (!packs_any_ || limit == 0 || limit >= coders + 2 * largest_bytes_) return {};
+  // Plain files would be of no help to a state whose files are coded.
+  const bool may_be_plain = options_.file_form == FileForm::packed;
+  return fail(report, StatusCode::memory_limit,
+              join({"coding files takes ", decimal(coders), " bytes and two subgroups ", decimal(2 * largest_bytes_),
+                    ", together more than the limit of ", decimal(limit),
+                    may_be_plain ? ". Raise the limit, or let files be plain"
+                                 : ", and files of this state are coded. Raise the limit"}));
 }
 
 Status Optimizer::open_folders(Report& report) {
@@ -151,7 +159,8 @@ Status Optimizer::open_folders(Report& report) {
                         " values, codes of ", decimal(found->form.bits), " bits and ", decimal(found->folders),
                         " folders. Open it as it was made, or give empty folders"}));
     manifest_ = found.value();
-    for (const StoredSubgroup& group : manifest_.groups) packs_any_ = packs_any_ || group.packed_bytes != 0;
+    count_coders();
+    QUERN_RETURN_IF_ERROR(check_coders(report));
     last_stamp_ = manifest_.stamp;
     loaded_ = true;
   }

@@ -157,10 +157,12 @@ class Optimizer : public Allocated {
   Status open_folders(storage::Report& report);
   Status remove_strangers(storage::Report& report);
   Status make_slots(storage::Report& report);
+  Status check_coders(storage::Report& report) const;
   std::uint64_t limit() const;
   bool may_pack() const;
   CodingRates coding_rates() const;
   void choose_forms();
+  void count_coders();
   Status check_usable(storage::Report& report) const;
 
   Status run_pass(Pass& pass, storage::Report& report);

@@ -1,12 +1,13 @@
-// Files of subgroups that are entropy coded: the coded chunks (codecs/tensor/at_rest_packed.h), then how many bytes each
-// takes, 32 bits a chunk. Coding takes place beside reading and writing, one chunk ahead, so that a folder does not wait
-// for it where coding is the faster of the two.
+// Files of subgroups that are entropy coded: the coded chunks (codecs/tensor/at_rest_packed.h), then how many bytes
+// each takes, 32 bits a chunk. Coding takes place beside reading and writing, one chunk ahead, so that a folder does not
+// wait for it where coding is the faster of the two.
 #pragma once
 
 #include <array>
 #include <memory>
 
 #include "codecs/tensor/at_rest_packed.h"
+#include "offload/file_form.h"
 #include "offload/subgroup_file.h"
 #include "offload/worker.h"
 
@@ -25,12 +26,9 @@ class Stopwatch {
   const double begin_;
 };
 
-/// What one direction of a folder codes with: a thread, scratch and two chunks.
+/// What one direction of a folder codes with: a thread, scratch and two chunks, in kCoderBytes.
 class FileCoder : public Allocated {
  public:
-  /// Memory that one direction of a folder takes, about; more where many blocks do not fit their codes.
-  static constexpr std::uint64_t kBytes = UINT64_C(2) << 20;
-
   /// Without a thread of its own, or where the system has none, coding and files take turns.
   explicit FileCoder(bool own_thread);
 
@@ -43,11 +41,8 @@ class FileCoder : public Allocated {
   std::unique_ptr<Worker> worker_;
 };
 
-/// Of all folders of a state.
-constexpr std::uint64_t coder_bytes(std::size_t folders) { return folders * 2 * FileCoder::kBytes; }
-
-/// Reads all of a file into `data`, which fits the subgroup. `corrupt` where its size is another, `checksum_mismatch` where
-/// its bytes are no such file. The hash is the caller's to check.
+/// Reads all of a file into `data`, which fits the subgroup. `corrupt` where its size is another, `checksum_mismatch`
+/// where its bytes are no such file. The hash is the caller's to check.
 Status read_packed(storage::File& file, const StoredSubgroup& stored, FileCoder& coder, SubgroupData& data,
                    Moved& moved);
 Status write_packed(storage::File& file, const SubgroupData& data, FileCoder& coder, Moved& moved);

@@ -62,9 +62,19 @@ void Optimizer::choose_forms() {
   std::uint64_t bytes = 0, values = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) bytes += stored_bytes(g), values += groups_[g].values;
   if (values == 0) return;
-  const double update = update_rate_.per_second() * static_cast<double>(bytes) / static_cast<double>(values);
+  const double bytes_a_value = static_cast<double>(bytes) / static_cast<double>(values);
+  const UpdateRate update{update_rate_.per_second() * bytes_a_value, runner_->get().width()};
   packs_ = folders_to_pack(rates, coding, update, packs_, std::max(1u, std::thread::hardware_concurrency()));
-  for (const bool packs : packs_) packs_any_ = packs_any_ || packs;
+}
+
+/// Whether files are or will be entropy coded, by what the manifest and the folders' forms say. Coders that are of no
+/// use any more go: their memory belongs to subgroups again.
+void Optimizer::count_coders() {
+  packs_any_ = std::find(packs_.begin(), packs_.end(), true) != packs_.end() ||
+               std::any_of(manifest_.groups.begin(), manifest_.groups.end(),
+                           [](const StoredSubgroup& group) { return group.packed_bytes != 0; });
+  if (packs_any_) return;
+  for (const auto& folder : folders_) folder->drop_coders();
 }
 
 double Optimizer::expected_seconds() const {
@@ -75,6 +85,7 @@ double Optimizer::expected_seconds() const {
 
 void Optimizer::plan(Pass& pass) {
   choose_forms();
+  count_coders();
   pass.folder.resize(groups_.size());
   Schedule schedule = make_schedule(machine(), jobs());
   if (manifest_.step % kMeasureAll == 0) use_every_path(folders_.size(), schedule);

@@ -44,8 +44,8 @@ bool is_subgroup_file_name(std::string_view name);
 /// `coder` is needed for files that are entropy coded. `moved`: what the read took.
 Status read_subgroup(storage::FileSystem& files, const String& path, const StoredSubgroup& stored, SubgroupData& data,
                      FileCoder* coder, Moved& moved, storage::Report& report);
-/// Writes a new file, synced when that is asked for, and fills in sizes and hash. `coder`: null, or what codes it. A file
-/// of that name that an earlier pass left is replaced. Nothing is left after a failure, if the disk allows it.
+/// Writes a new file, synced when that is asked for, and fills in sizes and hash. `coder`: null, or what codes it. A
+/// file of that name that an earlier pass left is replaced. Nothing is left after a failure, if the disk allows it.
 Status write_subgroup(storage::FileSystem& files, const String& path, const SubgroupData& data, bool synced,
                       FileCoder* coder, StoredSubgroup& stored, Moved& moved, storage::Report& report);
 

@@ -1,7 +1,6 @@
 #include "offload/schedule/choose_form.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace quern::offload {
 namespace {
@@ -19,20 +18,20 @@ PathRates packed_rates(const PathRates& path, const CodingRates& coding) {
   return {std::min(path.read / coding.share, coding.unpack), std::min(path.write / coding.share, coding.pack)};
 }
 
-Vector<bool> folders_to_pack(std::span<const PathRates> paths, const CodingRates& coding, double update,
+Vector<bool> folders_to_pack(std::span<const PathRates> paths, const CodingRates& coding, const UpdateRate& update,
                              const Vector<bool>& packed, unsigned cores) {
   Vector<bool> out = packed;
   double all = 0;
-  for (const PathRates& path : paths) {
-    if (!(path.write > 0)) return out;
-    all += slower(path);
+  Vector<std::size_t> order;
+  for (std::size_t p = 0; p < paths.size(); ++p) {
+    if (!(paths[p].write > 0)) continue;
+    all += slower(paths[p]);
+    order.push_back(p);
   }
-  Vector<std::size_t> order(paths.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return slower(paths[a]) < slower(paths[b]); });
-  // Seconds for one byte of the state, of which each path has a part in proportion to its rate.
-  double work = update > 0 ? 1 / update : 0;
+  // Seconds of processors for one byte of the state, of which each path has a part in proportion to its rate.
+  double work = update.bytes > 0 ? static_cast<double>(update.threads) / update.bytes : 0;
   for (const std::size_t p : order) {
     const double rate = slower(paths[p]);
     const double part = rate / all;

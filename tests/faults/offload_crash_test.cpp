@@ -18,21 +18,26 @@ using storage::Report;
 constexpr std::uint64_t kBefore = 1;
 constexpr std::uint64_t kAfter = 3;
 
-SmallTraining small_training() { return SmallTraining({16384 + 700, 300}); }
+/// What is coded and cut off at each operation again and again is small.
+SmallTraining small_training(offload::FileForm form) {
+  if (form == offload::FileForm::packed) return SmallTraining({600, 300, 100});
+  return SmallTraining({16384 + 700, 300});
+}
 
 OptimizerOptions options_of(const SmallTraining& training, bool durable, offload::FileForm form) {
   OptimizerOptions options = training.options();
   options.io_threads = false;
   options.durable = durable;
   options.file_form = form;
-  options.memory_limit = 2 * offload::plain_bytes(16384, options.form);
-  if (form == offload::FileForm::packed) options.memory_limit += offload::coder_bytes(2);
+  const bool packed = form == offload::FileForm::packed;
+  options.memory_limit = 2 * offload::plain_bytes(packed ? 600 : 16384, options.form);
+  if (packed) options.memory_limit += offload::coder_bytes(2);
   for (const char* const path : {"fast", "slow"}) options.folders.emplace_back().path = path;
   return options;
 }
 
 Status train_until(SimulatedDisk& disk, bool durable, offload::FileForm form, std::uint64_t steps) {
-  SmallTraining training = small_training();
+  SmallTraining training = small_training(form);
   Report report;
   QUERN_ASSIGN_OR_RETURN(const auto optimizer, Optimizer::open(disk, options_of(training, durable, form), report));
   if (!optimizer->loaded()) QUERN_RETURN_IF_ERROR(training.load(*optimizer, report));
@@ -44,8 +49,8 @@ Status train_until(SimulatedDisk& disk, bool durable, offload::FileForm form, st
 }
 
 /// States of all steps, by an optimizer that keeps them in memory.
-std::vector<OffloadState> all_states() {
-  SmallTraining training = small_training();
+std::vector<OffloadState> all_states(offload::FileForm form) {
+  SmallTraining training = small_training(form);
   Report report;
   const auto optimizer = Optimizer::open(storage::system_files(), training.options(), report).value();
   std::vector<OffloadState> states;
@@ -58,7 +63,7 @@ std::vector<OffloadState> all_states() {
 }
 
 void crash_with(bool durable, offload::FileForm form = offload::FileForm::measured) {
-  const std::vector<OffloadState> states = all_states();
+  const std::vector<OffloadState> states = all_states(form);
   SimulatedDisk before;
   ASSERT_TRUE(train_until(before, durable, form, kBefore).ok());
   std::size_t found[kAfter + 1] = {};
@@ -69,7 +74,7 @@ void crash_with(bool durable, offload::FileForm form = offload::FileForm::measur
         // Without syncs the state survives the process, not the machine.
         if (!durable && where.find("survival 0") == std::string::npos) return true;
         ++checked;
-        SmallTraining training = small_training();
+        SmallTraining training = small_training(form);
         Report report;
         auto opened = Optimizer::open(disk, options_of(training, durable, form), report);
         EXPECT_TRUE(opened.ok()) << where << ": " << report.problem;
@@ -98,6 +103,10 @@ void crash_with(bool durable, offload::FileForm form = offload::FileForm::measur
 }
 
 TEST(OffloadCrash, DurableSteps_PowerCutAtEveryOperation_BeforeOrAfter) { crash_with(true); }
+
+TEST(OffloadCrash, DurablePackedSteps_PowerCutAtEveryOperation_BeforeOrAfter) {
+  crash_with(true, offload::FileForm::packed);
+}
 
 TEST(OffloadCrash, PackedSteps_DeathAtEveryOperation_BeforeOrAfter) { crash_with(false, offload::FileForm::packed); }
 

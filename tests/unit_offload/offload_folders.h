@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,7 +19,9 @@ class Offload : public ::testing::Test {
  protected:
   void SetUp() override {
     const auto* const info = ::testing::UnitTest::GetInstance()->current_test_info();
-    root_ = std::filesystem::temp_directory_path() / ("quern-offload-" + std::to_string(::getpid()) + info->name());
+    std::string name = info->name();
+    std::replace(name.begin(), name.end(), '/', '-');
+    root_ = std::filesystem::temp_directory_path() / ("quern-offload-" + std::to_string(::getpid()) + name);
     std::filesystem::remove_all(root_);
   }
   void TearDown() override { std::filesystem::remove_all(root_); }

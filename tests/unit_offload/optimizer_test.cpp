@@ -379,15 +379,21 @@ class FailingMemory final : public std::pmr::memory_resource {
   std::size_t left_;
 };
 
-TEST_F(Offload, Step_AnyAllocationFails_LeavesTheStateBeforeOrAfter) {
-  const auto fresh = [] { return SmallTraining({16384 + 700, 300}); };
+class OffloadAllocations : public Offload, public ::testing::WithParamInterface<offload::FileForm> {};
+
+TEST_P(OffloadAllocations, Step_AnyAllocationFails_LeavesTheStateBeforeOrAfter) {
+  const bool packed = GetParam() == offload::FileForm::packed;
+  // Coding allocates for each subgroup, whatever its size.
+  const auto fresh = [&] { return packed ? SmallTraining({700, 300}) : SmallTraining({16384 + 700, 300}); };
   SmallTraining training = fresh(), undisturbed = fresh();
   const auto plain = open(training.options());
   const OffloadState before = train(undisturbed, *plain, 1, report_);
   const OffloadState after = train(undisturbed, *plain, 2, report_);
   OptimizerOptions options = training.options();
   options.io_threads = false;
-  options.memory_limit = 2 * offload::plain_bytes(16384, options.form);
+  options.file_form = GetParam();
+  options.memory_limit = 2 * offload::plain_bytes(packed ? 700 : 16384, options.form);
+  if (packed) options.memory_limit += offload::coder_bytes(1);
   std::size_t kept = 0;
   for (std::size_t fails_at = 1;; ++fails_at) {
     options.folders = {folder(std::to_string(fails_at))};
@@ -420,6 +426,12 @@ TEST_F(Offload, Step_AnyAllocationFails_LeavesTheStateBeforeOrAfter) {
   }
   EXPECT_GT(kept, 10u);
 }
+
+INSTANTIATE_TEST_SUITE_P(Forms, OffloadAllocations,
+                         ::testing::Values(offload::FileForm::measured, offload::FileForm::packed),
+                         [](const auto& form) {
+                           return form.param == offload::FileForm::packed ? "packed" : "measured";
+                         });
 
 TEST_F(Offload, Open_WhatDoesNotFit_IsRefusedWithASentence) {
   SmallTraining training;

@@ -146,14 +146,48 @@ TEST_F(Offload, PackedFiles_BelowTheMemoryOfTheirCoders_AreRefused) {
   EXPECT_NE(report_.problem.find("coding files takes"), String::npos) << report_.problem;
 }
 
-TEST_F(Offload, MeasuredForm_OfAFolderThatIsFarSlowerThanCoding_IsPacked) {
-  SmallTraining training({4 * 16384});
+TEST_F(Offload, CodedState_BelowTheMemoryOfItsCoders_IsRefusedInAnyForm) {
+  SmallTraining training({100 * 16384});
   OptimizerOptions options = training.options();
-  const OffloadState wanted = train_until(training, *open(options), 4, report_);
+  options.folders = {folder("a")};
+  options.file_form = FileForm::packed;
+  options.memory_limit = coder_bytes(1) + 4 * plain_bytes(16384, options.form);
+  ASSERT_TRUE(training.load(*open(options), report_).ok()) << report_.problem;
+  options.memory_limit = 4 * plain_bytes(16384, options.form);
+  for (const FileForm form : {FileForm::plain, FileForm::measured}) {
+    options.file_form = form;
+    EXPECT_EQ(refused(options), StatusCode::memory_limit);
+    EXPECT_NE(report_.problem.find("files of this state are coded"), String::npos) << report_.problem;
+  }
+}
+
+TEST_F(Offload, PlainSteps_OfACodedState_GiveTheMemoryOfCodersBack) {
+  SmallTraining training({100 * 16384});
+  OptimizerOptions options = training.options();
+  options.folders = {folder("a")};
+  options.file_form = FileForm::packed;
+  options.memory_limit = coder_bytes(1) + 4 * plain_bytes(16384, options.form);
+  ASSERT_TRUE(training.load(*open(options), report_).ok()) << report_.problem;
+  options.file_form = FileForm::plain;
+  const auto optimizer = open(options);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(training.step(*optimizer, report_).ok()) << report_.problem;
+    EXPECT_EQ(optimizer->usage().packed_subgroups, 0u);
+    // The first step reads coded files. The second has all memory for subgroups.
+    const bool more = optimizer->usage().most_memory_bytes > options.memory_limit - coder_bytes(1) / 2;
+    EXPECT_EQ(more, i == 1) << optimizer->usage().most_memory_bytes;
+  }
+}
+
+TEST_F(Offload, MeasuredForm_OfAFolderThatIsFarSlowerThanCoding_IsPacked) {
+  // Half a second of the folder for each subgroup, and less than a hundredth of coding.
+  SmallTraining training({2 * 16384});
+  OptimizerOptions options = training.options();
+  const OffloadState wanted = train_until(training, *open(options), 3, report_);
   options.folders = {folder("a")};
   storage::ThrottledFiles files(storage::system_files(), [] { return false; });
-  files.add(std::string(options.folders[0].path.data(), options.folders[0].path.size()), 1 << 20);
-  SmallTraining again({4 * 16384});
+  files.add(std::string(options.folders[0].path.data(), options.folders[0].path.size()), 192 << 10);
+  SmallTraining again({2 * 16384});
   auto made = Optimizer::open(files, options, report_);
   ASSERT_TRUE(made.ok()) << report_.problem;
   Optimizer& optimizer = **made;
@@ -161,17 +195,18 @@ TEST_F(Offload, MeasuredForm_OfAFolderThatIsFarSlowerThanCoding_IsPacked) {
   EXPECT_EQ(optimizer.usage().packed_subgroups, 0u);
   EXPECT_TRUE(train_until(again, optimizer, 1, report_).step == 1);
   EXPECT_EQ(optimizer.usage().packed_subgroups, 1u) << "one file is tried";
-  EXPECT_TRUE(train_until(again, optimizer, 4, report_) == wanted);
-  // Coding is a hundred times as fast as that folder, but not where every access to memory is watched.
+  EXPECT_TRUE(train_until(again, optimizer, 3, report_) == wanted);
+  // Coding is far faster than that folder, but perhaps not where every access to memory is watched.
   if (!kInstrumented) {
-    EXPECT_EQ(optimizer.usage().packed_subgroups, 4u);
+    EXPECT_EQ(optimizer.usage().packed_subgroups, 2u);
   }
 }
 
 TEST(OffloadForms, Folders_AreCodedWhereThatMakesAStepShorter) {
   const CodingRates coding{150e6, 600e6, 0.8};
-  const auto chosen = [&](std::vector<PathRates> paths, Vector<bool> packed, double update, unsigned cores) {
-    return folders_to_pack(paths, coding, update, packed, cores);
+  const auto chosen = [&](std::vector<PathRates> paths, Vector<bool> packed, double update, unsigned cores,
+                          std::size_t threads = 1) {
+    return folders_to_pack(paths, coding, {update, threads}, packed, cores);
   };
   using Bools = Vector<bool>;
   EXPECT_EQ(chosen({{50e6, 50e6}}, {false}, 1e9, 2), Bools{true});
@@ -187,8 +222,13 @@ TEST(OffloadForms, Folders_AreCodedWhereThatMakesAStepShorter) {
   EXPECT_EQ(chosen(four, Bools(4, false), 1e9, 8), Bools(4, true));
   // On two processors the time is enough for the slow one of two folders.
   EXPECT_EQ(chosen({{1e9, 1e9}, {40e6, 40e6}}, {false, false}, 1e9, 2), (Bools{false, true}));
-  // Rates that are not known change nothing.
+  // An update that keeps all eight processors busy leaves none to code on.
+  EXPECT_EQ(chosen({{100e6, 100e6}}, {false}, 110e6, 8, 1), Bools{true});
+  EXPECT_EQ(chosen({{100e6, 100e6}}, {false}, 110e6, 8, 8), Bools{false});
+  // A folder whose rates are not known keeps its form, and the others are chosen for.
   EXPECT_EQ(chosen({{0, 0}}, {true}, 0, 2), Bools{true});
+  EXPECT_EQ(chosen({{50e6, 50e6}, {0, 0}}, {false, false}, 1e9, 2), (Bools{true, false}));
+  EXPECT_EQ(chosen({{0, 0}, {2e9, 2e9}}, {true, true}, 1e9, 16), (Bools{true, false}));
   EXPECT_EQ(chosen({{0, 50e6}}, {false}, 0, 2), Bools{true}) << "nothing was read yet";
   const PathRates rates = packed_rates({100e6, 200e6}, coding);
   EXPECT_DOUBLE_EQ(rates.read, 125e6);

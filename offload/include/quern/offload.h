@@ -1,22 +1,25 @@
 /* clang-format off */
-/* Adam whose weights in binary32 and moments do not lie where training runs: in host memory under a limit, or in files of
- * one or several folders. Moments are kept as codes of 8 or 4 bits. The C interface (C99) of libquern-offload.
+/* Adam whose weights in binary32 and moments do not lie where training runs: in host memory under a limit, or in files
+ * of one or several folders. Moments are kept as codes of 8 or 4 bits. The C interface (C99) of libquern-offload.
  *
- * The rules of quern/quern.h hold here too (status numbers, struct_size, the caller's allocator, nothing printed, no exception
- * out). Beyond them:
+ * The rules of quern/quern.h hold here too (status numbers, struct_size, the caller's allocator, nothing printed, no
+ * exception out). Beyond them:
  *
- * Errors.    quern_offload_last_error() is the sentence about the last call of this thread that failed; it names file or option.
+ * Errors.    quern_offload_last_error() is the sentence about the last call of this thread that failed; it names file or
+ *            option.
  * Regions.   Parameters with settings of their own. A region is a flat array: shape (values), contiguous, in host memory.
  * Bound.     8 bits: a second moment v > 0 becomes v' with v / 1.25 < v' < 1.25 v, a first moment moves by less than
- *            0.1 sqrt(v'). 4 bits: a factor of 4, 0.5 sqrt(v'). Rounding has no bias. Zeros stay; what codes cannot hold (NaN,
- *            infinities, denormal second moments) is kept bit for bit. Weights are exact.
+ *            0.1 sqrt(v'). 4 bits: a factor of 4, 0.5 sqrt(v'). Rounding has no bias. Zeros stay; what codes cannot hold
+ *            (NaN, infinities, denormal second moments) is kept bit for bit. Weights are exact.
  * Numbers.   Depend on parameters, gradients, seed and number of the step alone: not on folders, memory or threads.
- * Failure.   With folders, a step that fails or a process that dies leaves the state before the step; what the step wrote to
- *            the caller's copies is of no use then, and quern_offload_read() gives the weights. In memory alone, a step that
- *            runs out of memory half-way needs a load.
- * Handles.   One thread at a time may use a handle. After fork() the child's calls are refused; it may destroy the handle.
+ * Failure.   With folders, a step that fails or a process that dies leaves the state before the step; what the step wrote
+ *            to the caller's copies is of no use then, and quern_offload_read() gives the weights. In memory alone, a step
+ *            that runs out of memory half-way needs a load.
+ * Handles.   One thread at a time may use a handle. After fork() the child's calls are refused; it may destroy the
+ *            handle.
  *
- *   quern_offload* state; quern_offload_desc desc = QUERN_OFFLOAD_DESC_INIT; const char* folders[] = {"/nvme0/a", "/nvme1/a"};
+ *   quern_offload* state; quern_offload_desc desc = QUERN_OFFLOAD_DESC_INIT;
+ *   const char* folders[] = {"/nvme0/a", "/nvme1/a"};
  *   desc.region_values = sizes; desc.region_count = 2; desc.folders = folders; desc.folder_count = 2;
  *   desc.memory_limit = UINT64_C(8) << 30;
  *   quern_offload_open(&desc, &state);
@@ -53,8 +56,9 @@ typedef struct quern_offload_desc {
   const char* turn_file; /**< processes that name the same file read and write in turns; NULL: nobody waits */
   uint64_t memory_limit; /**< bytes of subgroups in memory, at least two of them; 0: no limit */
   uint32_t durable;      /**< 1: a step survives a power cut; 0: the death of the process */
-  /** Of files; what a state holds does not depend on it. 0: entropy coded in folders that measure as so slow that coding
-   *  pays; 1: as they lie in memory; 2: entropy coded. Coding takes 4 MiB of memory_limit for each folder. */
+  /** Of files; what a state holds does not depend on it. 0: entropy coded in folders that measure as so slow that
+   *  coding pays; 1: as they lie in memory; 2: entropy coded. Coding takes 4 MiB of memory_limit for each folder, and
+   *  more than that where many blocks do not fit their codes. */
   uint32_t file_form;
   quern_allocator allocator;
 } quern_offload_desc;
@@ -97,11 +101,11 @@ QUERN_API quern_status quern_offload_load(quern_offload* state, uint64_t step_co
 QUERN_API quern_status quern_offload_read(quern_offload* state, uint64_t region, uint64_t begin, uint64_t count,
                                           float* weights, float* first, float* second);
 
-/* ---- the state as it lies, for checkpoints ---------------------------------------------------------------------------- */
+/* ---- the state as it lies, for checkpoints ---- */
 
-/** What the state is: shape, form, seed, steps, and size and hash of each subgroup, for quern_offload_restore(). `*size` is
- *  how many bytes it has; `bytes` (may be NULL with 0) gets them where `capacity` is enough, else nothing. The same bytes
- *  wherever the state lies. Without folders it hashes the whole state. */
+/** What the state is: shape, form, seed, steps, and size and hash of each subgroup, for quern_offload_restore(). `*size`
+ *  is how many bytes it has; `bytes` (may be NULL with 0) gets them where `capacity` is enough, else nothing. The same
+ *  bytes wherever the state lies. Without folders it hashes the whole state. */
 QUERN_API quern_status quern_offload_describe(quern_offload* state, void* bytes, uint64_t capacity, uint64_t* size);
 /** Bytes of a subgroup, below info.subgroups, and how many values it has: 4 bytes of weight (binary32, little-endian) a
  *  value come first, then its moments. Steps change sizes. Either may be NULL. */
