@@ -65,7 +65,8 @@ void define_offload(CLI::App& program, RawArgs& raw) {
   add_value(work, "--parameters", raw.parameters, "N", "values that are trained [4M]");
   add_value(work, "--subgroup", raw.subgroup, "N", "values that are read, updated and written at once [64K]");
   add_value(work, "--memory", raw.memory, "SIZE",
-            "bytes of subgroups in memory [an eighth of the state in binary32, at least four subgroups]");
+            "bytes of subgroups in memory [an eighth of the state in binary32, at least four subgroups; 4 MiB more for "
+            "each folder with -packed or -measured]");
   add_value(work, "--forms", raw.forms, "LIST",
             "how the state lies: raw (binary32), 8, 4 (bits of a code), 8-packed and so on [raw,8,4]");
   add_value(work, "--steps", raw.step, "N", "steps of each form that are measured, after two others [3]");
@@ -76,16 +77,14 @@ void define_offload(CLI::App& program, RawArgs& raw) {
   work.add_flag("-q,--quiet", raw.quiet, "only errors");
   work.add_flag("--json", raw.json, "one JSON object on standard output");
   work.footer(
-      "Beside the forms stands Adam in binary32 in memory, without folders. raw is what swappers of optimizer state "
-      "do:\n"
-      "12 bytes a value, read ahead and written behind. Behind 8 or 4 may follow -coarse (the coarsest steps, which "
-      "pack "
-      "best),\n"
-      "then -packed (files are entropy coded) or -measured (where that is faster, as optimizers do it).\n"
+      "Beside the forms stands Adam in binary32 in memory, without folders. raw is what swappers of optimizer\n"
+      "state do: 12 bytes a value, read ahead and written behind. Behind 8 or 4 may follow -coarse (the coarsest\n"
+      "steps, which pack best), then -packed (files are entropy coded) or -measured (where that is faster, as\n"
+      "optimizers do it). Coding takes 4 MiB of the memory for each folder; -measured codes nothing where that is\n"
+      "more than an eighth of it: give --memory 32M or more for each folder.\n"
       "Folders of the bench are made inside of DIR and removed.\n"
-      "What follows the last '=' of --folder is the rate: a DIR whose name has a '=' needs one, as in a=b=100M, and "
-      "=0\n"
-      "is none. K, M and G count by 1024.\n"
+      "What follows the last '=' of --folder is the rate: a DIR whose name has a '=' needs one, as in a=b=100M,\n"
+      "and =0 is none. K, M and G count by 1024.\n"
       "Examples:\n"
       "  quern offload bench --folder /tmp=100M --parameters 1M --html steps.html\n"
       "  quern offload bench --folder /tmp=100M --folder /tmp=50M --parameters 2M --forms raw,8 --json\n"

@@ -36,7 +36,7 @@ struct OffloadArgs {
   std::vector<OffloadForm> forms;
   std::string html;  ///< empty: no page
   bool force = false;
-  RunArgs run;  ///< memory: of subgroups; none: an eighth of the state in binary32, at least four subgroups
+  RunArgs run;  ///< memory: of subgroups and coders; none: as docs/man/quern.1 says
 };
 
 }  // namespace quern::cli

@@ -1,4 +1,5 @@
 // quern offload bench: seconds of a step of Adam whose state lies in folders, for each form of the state.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@ namespace {
 
 using codec::tensor::AdamSettings;
 using codec::tensor::ElementType;
+using offload::FileForm;
 using offload::StepActivity;
 
 constexpr std::uint64_t kDone = 1000;  ///< steps that the made-up state looks back on
@@ -200,10 +202,14 @@ class OffloadBench {
     return all;
   }
 
-  /// The same for all forms: what is asked for, or an eighth of the state, but four subgroups of it.
+  /// The same for all forms: what is asked for, or an eighth of the state, but four subgroups of it, and what coding
+  /// takes where files of a form may be coded.
   std::uint64_t memory() const {
     const std::uint64_t few = 4 * 12 * std::min(args_.subgroup, args_.parameters);
-    return args_.run.memory.value_or(std::max(12 * args_.parameters / 8, few));
+    const bool codes = std::any_of(args_.forms.begin(), args_.forms.end(),
+                                   [](const OffloadForm& form) { return form.files != FileForm::plain; });
+    const std::uint64_t coders = codes ? offload::coder_bytes(args_.folders.size()) : 0;
+    return args_.run.memory.value_or(std::max(12 * args_.parameters / 8, few) + coders);
   }
 
   static void check(const Status& status, const storage::Report& report, const std::string& path) {
@@ -310,15 +316,31 @@ std::string line_of(const OffloadArgs& args, const Measured& m, double raw) {
   const auto share = [&](double bytes) {
     return rate > 0 && bytes > 0 ? fmt::format("{:.2f}", bytes / seconds / rate) : "-";
   };
-  return fmt::format("  {:15}  {:9.1f}  {:>8}  {:>10}  {:>10}  {:>10}  {:>5}  {:>5}  {:>9}\n", m.name, seconds * 1000,
+  return fmt::format("  {:17}  {:9.1f}  {:>8}  {:>10}  {:>10}  {:>10}  {:>5}  {:>5}  {:>9}\n", m.name, seconds * 1000,
                      m.expected > 0 && std::isfinite(m.expected) ? fmt::format("{:.1f}", m.expected * 1000) : "-",
                      size(m.memory_bytes), size(m.read_bytes), size(m.written_bytes), share(m.read_bytes),
                      share(m.written_bytes), raw > 0 ? fmt::format("{:.2f}", raw / seconds) : "-");
 }
 
+/// Before anything is measured: whether --memory is enough for forms whose files are all coded.
+void check_memory(const OffloadArgs& args) {
+  if (!args.run.memory) return;
+  for (const OffloadForm& form : args.forms) {
+    if (form.files != FileForm::packed) continue;
+    const std::uint64_t subgroup =
+        offload::plain_bytes(std::min(args.subgroup, args.parameters), {form.bits, form.finest});
+    const std::uint64_t fewest = offload::coder_bytes(args.folders.size()) + 2 * subgroup;
+    if (*args.run.memory < fewest)
+      fail(Exit::usage, fmt::format("--memory {}: {} needs {} bytes, 4 MiB for each folder and two subgroups of {}. "
+                                    "Give --memory {} or more, or --forms without -packed",
+                                    *args.run.memory, form.name, fewest, subgroup, fewest));
+  }
+}
+
 }  // namespace
 
 Exit run_offload_bench(const OffloadArgs& args) {
+  check_memory(args);
   check_page({}, args.html, args.force);
   std::vector<Measured> forms;
   double raw = 0;
@@ -352,7 +374,7 @@ Exit run_offload_bench(const OffloadArgs& args) {
   }
   std::string out = fmt::format(
       "{} parameters in subgroups of {}, folders: {}, median of {} steps\n"
-      "  form             step [ms]  expected      memory        read     written  share  share  times raw\n",
+      "  form               step [ms]  expected      memory        read     written  share  share  times raw\n",
       args.parameters, args.subgroup, args.folders.size(), args.steps);
   for (const Measured& m : forms) out += line_of(args, m, raw);
   if (rate_of(args) > 0) out += "  share: of what the folders' rates allow, for reading and for writing\n";

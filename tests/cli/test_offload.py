@@ -57,9 +57,17 @@ class OffloadBench(CliTest):
                                              "--forms", "8,8-packed,8-coarse-packed,4-measured", "--json")))
         forms = {form["form"]: form for form in told["forms"]}
         self.assertEqual(list(forms), ["in memory", "8 bits", "8-packed", "8-coarse-packed", "4-measured"])
-        self.assertEqual([form.get("packed_share") for form in forms.values()][:4], [None, 0, 1, 1])
+        # The coders' 4 MiB are more than an eighth of the memory: measured codes nothing.
+        self.assertEqual([form.get("packed_share") for form in forms.values()], [None, 0, 1, 1, 0])
         self.assertLess(forms["8-packed"]["written_bytes"], 0.95 * forms["8 bits"]["written_bytes"])
         self.assertLess(forms["8-coarse-packed"]["written_bytes"], forms["8-packed"]["written_bytes"])
+
+    def test_memory_for_coded_files_is_there_without_being_asked_for(self):
+        second = self.path("second")
+        os.mkdir(second)
+        told = self.json(self.ok(*self.bench("--folder", second, "--parameters", "128K", "--steps", "1",
+                                             "--forms", "raw,8,8-packed", "--json")))
+        self.assertEqual([form.get("packed_share") for form in told["forms"]], [None, None, 0, 1])
 
     def test_refusals(self):
         for words, part in ((["--subgroup", "1000"], "multiple of 16K"), (["--forms", "16"], "raw, 8 or 4"),
@@ -68,6 +76,7 @@ class OffloadBench(CliTest):
                             (["--folder", "=3M"], "empty"), (["--folder", "/tmp=fast"], "fast"),
                             (["--memory", "100K", "--forms", "8"], "less than two subgroups"),
                             (["--memory", "2M", "--forms", "8,raw"], "--memory 2359296 or more"),
+                            (["--memory", "4M", "--forms", "8,8-packed"], "or --forms without -packed"),
                             (["--parameters", "4T"], "2^40")):
             self.refused(5 if "100K" in words else 1, part, *self.bench(*words))
         self.refused(2, self.path("nowhere"), "offload", "bench", "--folder", self.path("nowhere"))
