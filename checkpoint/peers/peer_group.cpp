@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "checkpoint/store/stored_manifests.h"
-#include "libcompress/format/frame/checksum.h"
 #include "libcompress/format/reader.h"
 #include "libcompress/format/writer.h"
 #include "storage/parity/erasure.h"
@@ -13,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t kColumnsMagic = 0x32505151;
 constexpr std::size_t kMaxColumnsHead = std::size_t{1} << 16;
+constexpr std::chrono::seconds kLongestPause(1);  ///< between tries that fail at once
 constexpr std::string_view kColumnsEnd = ".columns", kNewEnd = ".columns.new";
 
 /// What stands before the columns in their file: magic, bytes of the set, the set, a checksum.
@@ -60,6 +60,10 @@ bool has(const Vector<PeerOffer>& offers, const PeerOffer& offer) {
   return std::find(offers.begin(), offers.end(), offer) != offers.end();
 }
 
+bool is_one_of(const Vector<std::uint32_t>& members, std::uint32_t member) {
+  return std::find(members.begin(), members.end(), member) != members.end();
+}
+
 bool same_layout(const PeerLayout& a, const PeerLayout& b) { return a.members == b.members && a.parity == b.parity; }
 
 }  // namespace
@@ -85,33 +89,48 @@ Result<Vector<ParitySet>> PeerMember::own_sets(Report& report) const {
   return out;
 }
 
-Result<PeerOffer> PeerMember::offer_of(const CheckpointName& name, Report& report) {
+Status PeerMember::check_turn(Report& report) const {
+  if (!group_.turn || group_.turn(0)) return {};
+  return fail(report, StatusCode::cancelled, "interrupted");
+}
+
+Status PeerMember::hash_images(Report& report) {
+  QUERN_ASSIGN_OR_RETURN(const auto names, memory_.list_all(report));
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = offers_.find(name.id); known != offers_.end()) return known->second;
+    std::erase_if(offers_, [&](const auto& known) {
+      return std::none_of(names.begin(), names.end(), [&](const auto& name) { return name.id == known.first; });
+    });
   }
-  QUERN_ASSIGN_OR_RETURN(const PeerImage image, PeerImage::open(memory_, name, report));
-  PeerOffer out{name.step, name.generation, name.id, image.bytes(), {}};
-  QUERN_ASSIGN_OR_RETURN(out.hash, image.hash(report));
-  const std::lock_guard lock(mutex_);
-  offers_.emplace(name.id, out);
-  return out;
+  for (const CheckpointName& name : names) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (offers_.contains(name.id)) continue;
+    }
+    QUERN_RETURN_IF_ERROR(check_turn(report));
+    Report unheard;  // what leaves memory meanwhile is not offered
+    const auto image = PeerImage::open(memory_, name, unheard);
+    if (!image.ok()) continue;
+    const auto hash = image->hash(unheard);
+    if (!hash.ok()) continue;
+    const std::lock_guard lock(mutex_);
+    offers_.emplace(name.id, PeerOffer{name.step, name.generation, name.id, image->bytes(), *hash});
+  }
+  return {};
 }
 
 Result<PeerHoldings> PeerMember::own_holdings(Report& report) {
   PeerHoldings out;
   QUERN_ASSIGN_OR_RETURN(const auto names, memory_.list_all(report));
-  for (const CheckpointName& name : names) {
-    Report unheard;  // what leaves memory meanwhile is not offered
-    const auto offer = offer_of(name, unheard);
-    if (offer.ok() && !has(out.images, *offer)) out.images.push_back(*offer);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const CheckpointName& name : names) {
+      const auto known = offers_.find(name.id);
+      if (known != offers_.end() && !has(out.images, known->second)) out.images.push_back(known->second);
+    }
   }
   std::stable_sort(out.images.begin(), out.images.end(),
                    [](const PeerOffer& a, const PeerOffer& b) { return a.generation < b.generation; });
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(offers_, [&](const auto& known) { return !has(out.images, known.second); });
-  }
   QUERN_ASSIGN_OR_RETURN(out.sets, own_sets(report));
   return out;
 }
@@ -234,6 +253,7 @@ Status PeerMember::make_columns(const ParitySet& set, Report& report) {
       const std::uint32_t stripe = set.layout.parity_stripe(group_.self, nth);
       for (std::uint64_t at = 0; at < set.column_bytes; at += blocks.bytes) {
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(blocks.bytes, set.column_bytes - at));
+        QUERN_RETURN_IF_ERROR(check_turn(report));
         for (std::uint32_t column = 0; column < set.layout.data(); ++column)
           QUERN_RETURN_IF_ERROR(read_column(set, stripe, column, at, blocks.of(column, count), report));
         QUERN_RETURN_IF_ERROR(storage::make_parity(set.layout.data(), set.layout.parity, count, blocks.columns));
@@ -265,23 +285,63 @@ Status PeerMember::remove_others(const Vector<ParitySet>& wanted, Report& report
   return {};
 }
 
+/// Whether all members have their columns of the set, and the checkpoints that these are made of.
+bool PeerMember::is_everywhere(const ParitySet& set, std::span<const PeerHoldings> holdings, bool believes_silent,
+                               const PeerRound& round) const {
+  for (std::uint32_t i = 0; i < set.layout.members; ++i) {
+    if (i == group_.self) continue;
+    if (is_one_of(round.silent, i)
+            ? !believes_silent
+            : find(holdings[i].sets, set.hash()) == nullptr || !has(holdings[i].images, set.members[i]))
+      return false;
+  }
+  return true;
+}
+
+/// `made`: the sets of which this member has its columns.
+bool PeerMember::is_safe(const ParitySet& set, const Vector<ParitySet>& made, std::span<const PeerHoldings> holdings,
+                         const PeerRound& round) const {
+  const bool believes_silent = !safe_ || *safe_ == set.hash();
+  if (!is_everywhere(set, holdings, believes_silent, round)) return false;
+  const PeerOffer& own = set.members[group_.self];
+  StoredManifests manifests(memory_);
+  Needs needs(manifests);
+  Report unheard;
+  const auto manifest = manifests.find({own.step, own.id, own.generation}, unheard);
+  if (!manifest.ok() || !needs.add(**manifest, unheard).ok()) return false;
+  const auto& all = needs.checkpoints();
+  return std::all_of(all.begin(), all.end(), [&](const Needed& needed) {
+    return needed.name.id == own.id || std::any_of(made.begin(), made.end(), [&](const ParitySet& other) {
+             return other.members[group_.self].id == needed.name.id &&
+                    is_everywhere(other, holdings, believes_silent, round);
+           });
+  });
+}
+
 Status PeerMember::protect(PeerRound& out, Report& report) {
   const std::uint32_t members = group_.layout.members;
+  QUERN_RETURN_IF_ERROR(hash_images(report));
   Vector<PeerHoldings> holdings(members);
   QUERN_ASSIGN_OR_RETURN(holdings[group_.self], own_holdings(report));
   for (std::uint32_t i = 0; i < members; ++i) {
     if (i == group_.self) continue;
+    QUERN_RETURN_IF_ERROR(check_turn(report));
+    const auto known = silent_.find(i);
+    if (known != silent_.end() && !known->second.is_due()) {
+      out.silent.push_back(i);
+      continue;
+    }
+    const auto begun = Retry::Clock::now();
     auto found = holdings_of(i);
     if (found.ok()) {
       holdings[i] = std::move(found).value();
+      silent_.erase(i);
     } else {
       out.silent.push_back(i);
+      silent_.try_emplace(i, kLongestPause).first->second.heard(false, begun);
     }
   }
   const PeerHoldings& own = holdings[group_.self];
-  const auto is_silent = [&](std::uint32_t i) {
-    return std::find(out.silent.begin(), out.silent.end(), i) != out.silent.end();
-  };
   Status first;
   Vector<ParitySet> wanted;
   // The newest first: it is the one that a restart wants.
@@ -295,11 +355,19 @@ Status PeerMember::protect(PeerRound& out, Report& report) {
     // One whose step was saved again is of no use to a restart.
     const bool complete = set.members.size() == members && find(own.images, image->step) == &*image;
     bool made = complete && find(own.sets, set.hash()) != nullptr;
-    if (complete && !made) {
+    const auto failed = failed_.find(image->id);
+    if (complete && !made && (failed == failed_.end() || failed->second.is_due())) {
       Report own_report;
+      const auto begun = Retry::Clock::now();
       const Status status = make_columns(set, own_report);
       made = status.ok();
       out.made += made ? 1 : 0;
+      if (status.code() == StatusCode::cancelled) return status;
+      if (made) {
+        failed_.erase(image->id);
+      } else {
+        failed_.try_emplace(image->id, kLongestPause).first->second.heard(false, begun);
+      }
       if (!made && first.ok()) {
         first = status;
         report.problem = own_report.problem;
@@ -310,14 +378,25 @@ Status PeerMember::protect(PeerRound& out, Report& report) {
     if (!made)
       for (const ParitySet& old : own.sets)
         if (old.members[group_.self] == *image) wanted.push_back(old);
-    if (out.safe) continue;
-    for (const ParitySet& candidate : wanted) {
-      bool everywhere = candidate.members[group_.self] == *image;
-      for (std::uint32_t i = 0; everywhere && i < members; ++i)
-        everywhere = i == group_.self || is_silent(i) || find(holdings[i].sets, candidate.hash()) != nullptr;
-      if (everywhere) out.safe = CheckpointName{image->step, image->id, image->generation};
-    }
   }
+  for (const ParitySet& set : wanted) {
+    if (!is_safe(set, wanted, holdings, out)) continue;
+    const PeerOffer& image = set.members[group_.self];
+    out.safe = CheckpointName{image.step, image.id, image.generation};
+    safe_ = set.hash();
+    break;
+  }
+  // Another member may need its checkpoint longer, for later ones. Without a member no set is added, so this ends.
+  for (const ParitySet& old : own.sets) {
+    if (has(own.images, old.members[group_.self])) continue;
+    bool is_listed = !out.silent.empty();
+    for (std::uint32_t i = 0; i < members; ++i) is_listed = is_listed || has(holdings[i].images, old.members[i]);
+    if (is_listed) wanted.push_back(old);
+  }
+  std::erase_if(failed_, [&](const auto& one) {
+    return std::none_of(own.images.begin(), own.images.end(),
+                        [&](const PeerOffer& image) { return image.id == one.first; });
+  });
   QUERN_RETURN_IF_ERROR(remove_others(wanted, report));
   return first;
 }
@@ -348,6 +427,7 @@ Status PeerMember::rebuild(const ParitySet& set, std::span<const PeerHoldings> h
                     join({"step ", decimal(set.members[group_.self].step), ": ", decimal(count_lost),
                           " of the peers' columns are lost, and parity covers ", decimal(layout.parity)}));
       for (std::uint64_t at = 0; at < set.column_bytes && left != 0; at += blocks.bytes) {
+        QUERN_RETURN_IF_ERROR(check_turn(report));
         const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(blocks.bytes, set.column_bytes - at));
         std::uint32_t sources = 0;
         for (std::uint32_t column = 0; column < layout.members && sources < layout.data(); ++column) {
@@ -367,17 +447,59 @@ Status PeerMember::rebuild(const ParitySet& set, std::span<const PeerHoldings> h
       }
     }
     if (failed == layout.members) return image.finish(set.members[group_.self].hash, report).status();
+    QUERN_RETURN_IF_ERROR(check_turn(report));
     gone[failed] = true;
   }
 }
 
-Result<Vector<CheckpointName>> PeerMember::recover(const Store& staging, Report& report) {
+/// Of the sets with that checkpoint of this member the first that gives it is enough. Others become notes.
+bool PeerMember::rebuild_any(const Vector<ParitySet>& sets, std::string_view id, std::span<const PeerHoldings> holdings,
+                             const Store& staging, Report& report) {
+  for (const ParitySet& set : sets) {
+    const PeerOffer& own = set.members[group_.self];
+    if (own.id != id) continue;
+    Report own_report;
+    if (rebuild(set, holdings, staging, own_report).ok()) return true;
+    (void)remove_tree(staging.files(), staging.data_folder(id));  // its memory is for the others
+    report.notes.push_back(join({"step ", decimal(own.step), ": not given back by the peers: ", own_report.problem}));
+  }
+  return false;
+}
+
+/// Whether all that the checkpoint needs is there, with what had to be made for that.
+bool PeerMember::rebuild_needs(const CheckpointName& name, const Vector<ParitySet>& sets,
+                               std::span<const PeerHoldings> holdings, const Store& staging, Report& report) {
+  for (;;) {
+    StoredManifests manifests(staging);
+    Needs needs(manifests);
+    Report unheard;
+    const auto manifest = manifests.find(name, unheard);
+    if (!manifest.ok()) return false;
+    const Status whole = needs.add(**manifest, unheard);
+    bool grew = false;
+    for (const Needed& needed : needs.checkpoints()) {
+      if (needed.manifest != nullptr) continue;
+      if (!rebuild_any(sets, needed.name.id, holdings, staging, report)) return false;
+      grew = true;
+    }
+    if (!grew) return whole.ok();
+  }
+}
+
+Status PeerMember::recover(const Store& staging, const std::function<bool(const CheckpointName&)>& is_enough,
+                           Vector<std::uint32_t>& silent, Report& report) {
   Vector<PeerHoldings> holdings(group_.layout.members);
+  QUERN_RETURN_IF_ERROR(hash_images(report));
   QUERN_ASSIGN_OR_RETURN(holdings[group_.self], own_holdings(report));
   for (std::uint32_t i = 0; i < group_.layout.members; ++i) {
     if (i == group_.self) continue;
+    QUERN_RETURN_IF_ERROR(check_turn(report));
     auto found = holdings_of(i);
-    if (found.ok()) holdings[i] = std::move(found).value();
+    if (found.ok()) {
+      holdings[i] = std::move(found).value();
+    } else {
+      silent.push_back(i);
+    }
   }
   Vector<ParitySet> sets;
   for (const PeerHoldings& one : holdings)
@@ -386,22 +508,19 @@ Result<Vector<CheckpointName>> PeerMember::recover(const Store& staging, Report&
           !has(holdings[group_.self].images, set.members[group_.self]))
         sets.push_back(set);
   const auto own = [&](const ParitySet& set) -> const PeerOffer& { return set.members[group_.self]; };
-  std::sort(sets.begin(), sets.end(),
-            [&](const ParitySet& a, const ParitySet& b) { return own(a).generation < own(b).generation; });
-  Vector<CheckpointName> out;
+  std::stable_sort(sets.begin(), sets.end(),
+                   [&](const ParitySet& a, const ParitySet& b) { return own(a).generation > own(b).generation; });
+  Vector<String> tried;
   for (const ParitySet& set : sets) {
-    // Of two sets with one checkpoint of this member the first that gives it is enough.
     const CheckpointName name{own(set).step, own(set).id, own(set).generation};
-    if (std::find(out.begin(), out.end(), name) != out.end()) continue;
-    Report own_report;
-    if (rebuild(set, holdings, staging, own_report).ok()) {
-      out.push_back(name);
-    } else {
-      report.notes.push_back(
-          join({"step ", decimal(own(set).step), ": not given back by the peers: ", own_report.problem}));
-    }
+    if (std::find(tried.begin(), tried.end(), name.id) != tried.end()) continue;
+    tried.push_back(name.id);
+    QUERN_RETURN_IF_ERROR(check_turn(report));
+    Report unheard;
+    const bool there = staging.read(name, unheard).ok() || rebuild_any(sets, name.id, holdings, staging, report);
+    if (there && rebuild_needs(name, sets, holdings, staging, report) && is_enough(name)) break;
   }
-  return out;
+  return {};
 }
 
 }  // namespace quern::checkpoint

@@ -1,12 +1,14 @@
-// Parity over the memories of several keepers: when up to `parity` of them are lost with all that they hold, those that are
-// left give the lost ones their checkpoints back. How requests travel is the caller's: Unix sockets, MPI, anything.
+// Parity over the memories of several keepers: when up to `parity` of them are lost with all that they hold, those that
+// are left give the lost ones their checkpoints back. How requests travel is the caller's: Unix sockets, MPI, anything.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 
 #include "checkpoint/peers/peer_image.h"
 #include "checkpoint/peers/peer_messages.h"
+#include "checkpoint/tiers/retry.h"
 #include "checkpoint/tiers/tiers.h"
 
 namespace quern::checkpoint {
@@ -24,15 +26,18 @@ struct PeerGroup {
   PeerLayout layout;
   std::uint32_t self = 0;                       ///< which member this keeper is
   std::uint32_t block_bytes = kPeerBlockBytes;  ///< that one request asks for, at most
+  /// As that of CopyControl, called before each block: false ends what is under way with `cancelled`. None: it goes on.
+  std::function<bool(std::size_t)> turn = {};
 };
 
 /// What a round of a member found.
 struct PeerRound {
   std::uint64_t made = 0;  ///< sets of which its columns were made now
-  /// The newest step of which all members have their columns: any `parity` of them may be lost now. Its checkpoint here
-  /// is to stay until there is a newer one.
+  /// The newest step of which all members have their columns and checkpoints, also of all that this member's checkpoint
+  /// needs: it comes back when any `parity` of them are lost now. It is to stay until there is a newer one. A member that
+  /// does not answer is believed to have what it had, of the set that was safe before; after a start, of any.
   std::optional<CheckpointName> safe;
-  Vector<std::uint32_t> silent;  ///< members that did not answer
+  Vector<std::uint32_t> silent;  ///< members that did not answer, or did not a moment ago and were not asked
 };
 
 /// A keeper's part in the group. Columns of parity lie in files of a folder `peers` of the store in memory.
@@ -48,28 +53,42 @@ class PeerMember {
   /// The answer to another member's request; empty where it cannot be given. Never fails but for memory. Any thread.
   Vector<std::uint8_t> answer(std::span<const std::uint8_t> request);
 
-  /// Makes this member's columns of each set that is complete in the group and lacks them, and removes those of checkpoints
-  /// that have left memory. A member that does not answer is no failure: nothing new is made without it. Time: a request
+  /// Hashes the images of checkpoints that are new in memory. Others are told of those alone, so that no request waits
+  /// for it. Time: reads them once.
+  Status hash_images(Report& report);
+
+  /// hash_images(), makes this member's columns of each set that is complete in the group and lacks them, and removes
+  /// those whose checkpoints have left the memories of all. A member that does not answer is no failure: nothing new is
+  /// made without it. It is asked again ever later, and what could not be made is tried again ever later. Time: a request
   /// for each MiB of the other members' images, `parity` times; memory: some MiB for each member.
   Status protect(PeerRound& out, Report& report);
 
-  /// For a memory that has lost its checkpoints: those that the others can give back are made again in `staging`, an empty
-  /// store whose checkpoints are then proven by newest_of(). The names of those, in the order they were published. None
-  /// where the group has none; those that too few columns are left of become notes.
-  Result<Vector<CheckpointName>> recover(const Store& staging, Report& report);
+  /// For a memory that has lost its checkpoints: what the others can give back is made again in `staging`, an empty store.
+  /// The newest comes first, then what it needs; after each that is complete there is_enough() says whether it ends.
+  /// Checkpoints that too few columns are left of become notes. `silent`: members that did not answer.
+  Status recover(const Store& staging, const std::function<bool(const CheckpointName&)>& is_enough,
+                 Vector<std::uint32_t>& silent, Report& report);
 
  private:
   String folder() const { return join({memory_.root(), "/peers"}); }
   String set_path(const ParitySet& set) const;
   Result<PeerHoldings> own_holdings(Report& report);
+  Status check_turn(Report& report) const;
   Result<PeerHoldings> holdings_of(std::uint32_t member);
   Result<Vector<ParitySet>> own_sets(Report& report) const;
-  Result<PeerOffer> offer_of(const CheckpointName& name, Report& report);
+  bool is_everywhere(const ParitySet& set, std::span<const PeerHoldings> holdings, bool believes_silent,
+                     const PeerRound& round) const;
+  bool is_safe(const ParitySet& set, const Vector<ParitySet>& made, std::span<const PeerHoldings> holdings,
+               const PeerRound& round) const;
   Status give(const PeerRequest& request, Vector<std::uint8_t>& out);
   Status read_column(const ParitySet& set, std::uint32_t stripe, std::uint32_t column, std::uint64_t offset,
                      std::span<std::uint8_t> out, Report& report);
   Status make_columns(const ParitySet& set, Report& report);
   Status rebuild(const ParitySet& set, std::span<const PeerHoldings> holdings, const Store& staging, Report& report);
+  bool rebuild_any(const Vector<ParitySet>& sets, std::string_view id, std::span<const PeerHoldings> holdings,
+                   const Store& staging, Report& report);
+  bool rebuild_needs(const CheckpointName& name, const Vector<ParitySet>& sets, std::span<const PeerHoldings> holdings,
+                     const Store& staging, Report& report);
   Status remove_others(const Vector<ParitySet>& wanted, Report& report);
 
   const Store& memory_;
@@ -77,6 +96,10 @@ class PeerMember {
   PeerTransport& transport_;
   std::mutex mutex_;
   std::map<String, PeerOffer> offers_;  ///< of checkpoints whose image was hashed
+  // For the one thread that calls protect().
+  std::optional<ContentHash> safe_;        ///< the set that was safe last
+  std::map<std::uint32_t, Retry> silent_;  ///< members that did not answer
+  std::map<String, Retry> failed_;         ///< sets whose columns could not be made, by their hashes
 };
 
 }  // namespace quern::checkpoint

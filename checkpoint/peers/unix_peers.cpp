@@ -19,13 +19,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kLookMs = 100;  // between looks at whether the server is to end
 constexpr int kWaiting = 64;
+constexpr double kRequestSeconds = 1;  // in which a request must come: it is short, and others wait behind it
 
 /// A descriptor and the moment by which all is to be done with it.
 class Connection {
  public:
-  Connection(int descriptor, double seconds)
-      : descriptor_(descriptor),
-        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  Connection(int descriptor, double seconds) : descriptor_(descriptor) { limit(seconds); }
   ~Connection() {
     if (descriptor_ >= 0) close(descriptor_);
   }
@@ -33,6 +32,10 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   int descriptor() const { return descriptor_; }
+  /// From now on.
+  void limit(double seconds) {
+    end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
 
   bool send_all(std::span<const std::uint8_t> bytes) {
     while (!bytes.empty()) {
@@ -80,7 +83,7 @@ class Connection {
   }
 
   const int descriptor_;
-  const Clock::time_point end_;
+  Clock::time_point end_;
 };
 
 std::optional<sockaddr_un> address_of(const String& path) {
@@ -163,11 +166,17 @@ void UnixPeerServer::run() {
   while (!over_) {
     pollfd waiting{listening_, POLLIN, 0};
     if (poll(&waiting, 1, kLookMs) <= 0) continue;
-    Connection connection(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK), seconds_);
+    Connection connection(accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK),
+                          std::min(seconds_, kRequestSeconds));
+    // Where there are no descriptors left, the connection goes on waiting, and poll() returns at once.
+    if (connection.descriptor() < 0) std::this_thread::sleep_for(std::chrono::milliseconds(kLookMs));
     if (connection.descriptor() < 0 || !is_of_this_user(connection.descriptor())) continue;
     try {
       Vector<std::uint8_t> request;
-      if (connection.receive_message(kMaxPeerRequest, request)) connection.send_message(member_.answer(request));
+      if (!connection.receive_message(kMaxPeerRequest, request)) continue;
+      const Vector<std::uint8_t> answer = member_.answer(request);
+      connection.limit(seconds_);
+      connection.send_message(answer);
     } catch (const std::bad_alloc&) {
       // The other asks again.
     }

@@ -21,7 +21,7 @@ class UnixPeers final : public PeerTransport {
 };
 
 /// Answers for a member in a thread of its own, one request after the other, until it dies. Whoever connects and says
-/// nothing is let go after `seconds`; other users are refused.
+/// nothing is let go after a second, who takes no answer after `seconds`; other users are refused.
 class UnixPeerServer {
  public:
   /// Makes the socket; one that nobody answers on any more is replaced. `member` lives as long as this.

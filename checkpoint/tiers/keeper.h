@@ -41,9 +41,9 @@ Status fill_memory(const Store& memory, const Store& store, const KeeperOptions&
 
 /// One round. Copies to the store what it lacks, and what it holds damaged where that is about to leave memory. Leaves
 /// in memory the newest checkpoints that are whole, as many as fit, with all that they need, beside one more of the size
-/// of the newest, and that one and `stays` always: an older one goes only when a newer one is whole. What the store has whole goes
-/// first; what was not copied goes when copying is over, and stands in `lost`. While copies are under way memory does
-/// not grow beyond the limit, or beyond what the round found if that was more, and one checkpoint.
+/// of the newest, and that one and `stays` always: an older one goes only when a newer one is whole. What the store has
+/// whole goes first; what was not copied goes when copying is over, and stands in `lost`. While copies are under way
+/// memory does not grow beyond the limit, or beyond what the round found if that was more, and one checkpoint.
 /// A damaged checkpoint becomes a note. Where another one cannot be copied, the round does the rest and returns the first
 /// such failure. Waits for nobody: what others use stays for the next round.
 Status keep_once(const Store& memory, const Store& store, const KeeperOptions& options, KeeperState& state, Kept& out,

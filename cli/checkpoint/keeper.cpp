@@ -19,6 +19,7 @@
 
 #include "checkpoint/peers/fill_from_peers.h"
 #include "checkpoint/peers/unix_peers.h"
+#include "checkpoint/tiers/retry.h"
 #include "cli/args/values.h"
 #include "cli/checkpoint/verb.h"
 #include "cli/files/interrupt.h"
@@ -30,7 +31,9 @@ namespace {
 namespace ck = quern::checkpoint;
 
 constexpr long kTmpfs = 0x01021994, kRamfs = 0x858458F6;  ///< f_type of statfs(2)
-constexpr std::chrono::milliseconds kPause(100), kLongestPause(30'000);
+constexpr std::chrono::milliseconds kPause(100);
+constexpr std::chrono::seconds kLongestPause(30);  ///< between copies that fail
+constexpr std::chrono::seconds kWaitForPeers(15);  ///< that were started with this keeper
 
 std::string text(const String& s) { return {s.data(), s.size()}; }
 
@@ -102,34 +105,22 @@ class Teller {
   std::deque<std::string> told_;
 };
 
-/// When the next copies are tried: at once, and ever later while they fail.
-class Retry {
- public:
-  bool is_due() const { return Clock::now() >= next_; }
-  void heard(bool worked) {
-    if (!worked) next_ = Clock::now() + pause_;
-    pause_ = worked ? kPause : std::min<std::chrono::milliseconds>(2 * pause_, kLongestPause);
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::chrono::milliseconds pause_ = kPause;
-  Clock::time_point next_{};
-};
-
 /// This keeper as a member of its group.
 class Group {
  public:
-  Group(const CheckpointArgs& args, const ck::Store& memory)
+  Group(const CheckpointArgs& args, const ck::Store& memory, const ck::CopyControl& control)
       : transport_(sockets(args), kPeerSeconds),
         member_(memory,
                 {{static_cast<std::uint32_t>(args.peers.size()), static_cast<std::uint32_t>(args.peer_parity)},
-                 static_cast<std::uint32_t>(args.member)},
+                 static_cast<std::uint32_t>(args.member),
+                 ck::kPeerBlockBytes,
+                 control.turn},
                 transport_) {}
 
   ck::PeerMember& member() { return member_; }
-  /// Others are answered from now on.
+  /// Others are answered from now on, and told of all that is in memory.
   Status serve(const CheckpointArgs& args, ck::Report& report) {
+    QUERN_RETURN_IF_ERROR(member_.hash_images(report));
     auto server = ck::UnixPeerServer::start(String(args.peers[args.member]), member_, kPeerSeconds, report);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
@@ -144,6 +135,7 @@ class Group {
       safe = round.safe;
       if (!quiet) print_note(fmt::format("step {} is safe: parity of it is with all peers", safe->step));
     }
+    if (status.code() == StatusCode::cancelled) return;
     if (!status.ok()) teller.once(report.problem.empty() ? std::string(status.text()) : text(report.problem));
     std::string away;
     for (const std::uint32_t one : round.silent) away += fmt::format("{}{}", away.empty() ? "" : ", ", one);
@@ -186,18 +178,18 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
   options.copy.turn = [](std::size_t) { return !SignalGuard::is_interrupted(); };
   std::unique_ptr<Group> group;
   if (!args.peers.empty()) {
-    group = std::make_unique<Group>(args, memory);
+    group = std::make_unique<Group>(args, memory, options.copy);
     work.check(group->member().prepare(work.report()));
     work.check(group->serve(args, work.report()));
-    work.check(
-        ck::fill_from_peers(memory, std::span(&store, 1), group->member(), work.runner(), options.copy, work.report()));
+    work.check(ck::fill_from_peers(memory, std::span(&store, 1), group->member(), work.runner(), options.copy,
+                                   kWaitForPeers, work.report()));
   }
   work.check(ck::fill_memory(memory, store, options, work.runner(), work.report()));
   work.print_notes();
   if (!args.run.quiet && !args.once) print_note(fmt::format("keeper: save to {}", folder));
 
   Teller teller(args.run.quiet);
-  Retry retry;
+  ck::Retry retry(kLongestPause);
   ck::KeeperState state;
   std::string told;
   for (;;) {
@@ -205,6 +197,7 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
     ck::Kept kept;
     if (group) group->protect(teller, args.run.quiet, options.stays);
     options.copies = retry.is_due();
+    const auto begun = ck::Retry::Clock::now();
     const Status status = ck::keep_once(memory, store, options, state, kept, report);
     teller.tell(store, kept, report);
     if (SignalGuard::is_interrupted()) {
@@ -230,7 +223,7 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
     // Said when it begins, and again when it is another; not in every round.
     if (problem != told && !problem.empty()) print_note(problem);
     if (options.copies || !status.ok()) told = problem;
-    if (options.copies) retry.heard(status.ok());
+    if (options.copies) retry.heard(status.ok(), begun);
     std::this_thread::sleep_for(kPause);
   }
 }

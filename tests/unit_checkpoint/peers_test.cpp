@@ -89,6 +89,7 @@ class Cluster final : public checkpoint::PeerTransport {
     const auto save_state = member % 2 == 0 ? save_small : save_small_lossy;
     const Status status = save_state(*stores_[member], options, report);
     ASSERT_TRUE(status.ok()) << report.problem;
+    ASSERT_TRUE(members_[member]->hash_images(report).ok()) << report.problem;
   }
   PeerRound protect(std::uint32_t member) {
     PeerRound round;
@@ -101,7 +102,7 @@ class Cluster final : public checkpoint::PeerTransport {
   }
   Status fill(std::uint32_t member, Report& report) {
     SerialRunner runner;
-    return checkpoint::fill_from_peers(*stores_[member], {}, *members_[member], runner, {}, report);
+    return checkpoint::fill_from_peers(*stores_[member], {}, *members_[member], runner, {}, {}, report);
   }
   std::vector<std::uint8_t> values(std::uint32_t member, std::uint64_t step) {
     Report report;
@@ -222,6 +223,49 @@ TEST_F(Peers, NewStepHalfProtected_TheSafeOneStaysAndComesBack) {
   EXPECT_LE(cluster.disk(0).list("memory/peers")->size(), 2U);
 }
 
+TEST_F(Peers, OthersAreAway_TheStepThatTheyHaveStaysSafe) {
+  Cluster cluster(3, 1);
+  for (std::uint32_t i = 0; i < 3; ++i) cluster.save(i, 1);
+  cluster.protect_all();
+  ASSERT_EQ(cluster.protect(0).safe->step, 1U);
+  for (std::uint32_t i = 0; i < 3; ++i) cluster.save(i, 2);
+  EXPECT_EQ(cluster.protect(0).made, 1U);
+  cluster.away[1] = cluster.away[2] = true;
+  const PeerRound round = cluster.protect(0);
+  EXPECT_EQ(round.silent.size(), 2U);
+  ASSERT_TRUE(round.safe);
+  EXPECT_EQ(round.safe->step, 1U);
+}
+
+TEST_F(Peers, WhatACheckpointNeedsIsNotWithAll_ItIsNotSafe) {
+  Cluster cluster(3, 1);
+  cluster.save(0, 1);  // alone
+  cluster.save(0, 2, 1);
+  for (std::uint32_t i : {1U, 2U}) cluster.save(i, 2);
+  cluster.protect_all();
+  EXPECT_FALSE(cluster.protect(0).safe);
+  EXPECT_EQ(cluster.protect(1).safe->step, 2U);
+}
+
+TEST_F(Peers, ImageThatWasNotHashed_IsNotOffered) {
+  Cluster cluster(2, 1);
+  Report report;
+  SaveOptions options;
+  options.step = 1;
+  for (std::uint32_t i : {0U, 1U}) ASSERT_TRUE(save_small(cluster.store(i), options, report).ok());
+  EXPECT_EQ(cluster.protect(0).made, 0U);
+  EXPECT_EQ(cluster.protect(1).made, 1U);
+}
+
+TEST_F(Peers, NobodyAnswers_ANoteForEach_AndTheDiskIsStillThere) {
+  Cluster cluster(3, 1);
+  cluster.away[1] = cluster.away[2] = true;
+  Report report;
+  EXPECT_TRUE(cluster.fill(0, report).ok());
+  ASSERT_EQ(report.notes.size(), 2U);
+  EXPECT_NE(report.notes.front().find("member 1"), String::npos);
+}
+
 TEST_F(Peers, NewerOnTheDisk_ComesFromThere) {
   Cluster cluster(2, 1);
   for (std::uint32_t i = 0; i < 2; ++i) cluster.save(i, 1);
@@ -237,7 +281,8 @@ TEST_F(Peers, NewerOnTheDisk_ComesFromThere) {
   cluster.restart(0);
   SerialRunner runner;
   ASSERT_TRUE(
-      checkpoint::fill_from_peers(cluster.store(0), std::span(&store, 1), cluster.member(0), runner, {}, report).ok());
+      checkpoint::fill_from_peers(cluster.store(0), std::span(&store, 1), cluster.member(0), runner, {}, {}, report)
+          .ok());
   EXPECT_TRUE(cluster.store(0).list(report)->empty());  // fill_memory() brings step 2
 }
 
@@ -318,6 +363,7 @@ TEST_F(Peers, UnixSockets_KilledAndSilentMembers_AreMissedInTime) {
     options.step = 5;
     ASSERT_TRUE(save_small(*stores[i], options, report).ok());
     ASSERT_TRUE(members[i]->prepare(report).ok());
+    ASSERT_TRUE(members[i]->hash_images(report).ok()) << report.problem;
     auto server = checkpoint::UnixPeerServer::start(sockets[i], *members[i], 30, report);
     ASSERT_TRUE(server.ok()) << report.problem;
     servers.push_back(std::move(server).value());
@@ -334,7 +380,7 @@ TEST_F(Peers, UnixSockets_KilledAndSilentMembers_AreMissedInTime) {
   const Store fresh(empty, "memory");
   PeerMember again(fresh, {{kMembers, 1}, 2}, *transports[2]);
   SerialRunner runner;
-  ASSERT_TRUE(checkpoint::fill_from_peers(fresh, {}, again, runner, {}, report).ok()) << report.problem;
+  ASSERT_TRUE(checkpoint::fill_from_peers(fresh, {}, again, runner, {}, {}, report).ok()) << report.problem;
   EXPECT_TRUE(check_small(fresh, 5, report).ok()) << report.problem;
   // In its place one that takes requests and says nothing.
   const int listening = socket(AF_UNIX, SOCK_STREAM, 0);
