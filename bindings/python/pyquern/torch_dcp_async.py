@@ -174,6 +174,7 @@ class AsyncQuernWriter(QuernWriter, AsyncStager):
             if time.monotonic() >= end:
                 save.cancel()
                 raise TimeoutError(f"{self.path}: step {save.step} is not written after {self._timeout} s")
+        save.wait("local", 0)  # it may have failed between the two looks: this raises then
         return save.saved()
 
 

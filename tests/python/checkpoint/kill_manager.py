@@ -73,7 +73,6 @@ class Forked:
 
 class Trial:
     module = "manager_run"  # whose main() is the run
-    most_lost = None  # steps that a kill may cost; None: `every`
 
     def __init__(self, folder, steps, every, seed, fork):
         self.fork = fork
@@ -114,12 +113,16 @@ class Trial:
         if numbers and from_line:
             last = int(lines[from_line - 1][0])
             self.counts["steps done twice"] += max(0, last + 1 - numbers[0])
-            lost = last + 1 - numbers[0]
-            # A kill may come after a save that step `every` made and before its line of the next step: never more are lost.
-            self.counts["most steps lost"] = max(lost, self.counts["most steps lost"])
-            if lost > (self.most_lost or self.every) or lost < 0 or (how == "SIGTERM" and lost != 0):
+            self.counts["most steps lost"] = max(last + 1 - numbers[0], self.counts["most steps lost"])
+            if not self.check_begin(numbers[0], last, how):
                 self.counts["restarts at the wrong step"] += 1
                 print(f"began at step {numbers[0]} after {how} at step {last}")
+
+    def check_begin(self, first, last, how):
+        """Whether a run may begin at step `first` when the one before logged `last`. A kill may come after a save that step
+        `every` made and before its line of the next step: never more are lost."""
+        lost = last + 1 - first
+        return 0 <= lost <= self.every and (how != "SIGTERM" or lost == 0)
 
     def once(self, signals, how_before):
         """Runs until it is killed or done. How it ended."""
@@ -172,7 +175,8 @@ class Trial:
         os.remove(self.log)
 
 
-def main(trial_class=Trial, terms=20, every=5):
+def main(trial_class=Trial, terms=20, every=5, must_be=()):
+    """must_be: counts that fail the trial where they are 0."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--terms", type=int, default=terms)
@@ -188,11 +192,12 @@ def main(trial_class=Trial, terms=20, every=5):
         trial = trial_class(folder, given.steps, given.every, given.seed, given.fork)
         trial.run(given.kills, given.terms)
     for name in ("kill -9", "SIGTERM", "runs to the end", "losses", "losses that differ", "steps done twice", "most steps lost",
-                 "gaps", "restarts at the wrong step", "checkpoints verified", "left in tmp"):
+                 "gaps", "restarts at the wrong step", "checkpoints verified", "left in tmp", *must_be):
         print(f"{name}: {trial.counts[name]}")
     print(f"{time.monotonic() - begun:.0f} s")
     bad = ("losses that differ", "gaps", "restarts at the wrong step", "left in tmp")
-    return 1 if any(trial.counts[name] for name in bad) or trial.counts["kill -9"] < given.kills else 0
+    missing = trial.counts["kill -9"] < given.kills or not all(trial.counts[name] for name in must_be)
+    return 1 if any(trial.counts[name] for name in bad) or missing else 0
 
 
 if __name__ == "__main__":

@@ -103,6 +103,20 @@ class Interface(StoreTest):
         engine.cleanup()
         self.assertEqual(quern.checkpoint.ls(os.path.join(self.store, "quern", "mp_rank_00_model_states")), [2, 4, 5])
 
+    def test_a_tag_that_is_renamed_keeps_its_checkpoints(self):
+        engine = QuernCheckpointEngine(engine=RING)
+        self.save(engine, 1, 1)
+        kept = os.path.join(self.store, "best")
+        os.rename(os.path.join(self.store, "global_step1"), kept)
+        self.save(engine, 2, 2)
+        self.save(engine, 3, 3)
+        self.assertEqual(engine.load(os.path.join(kept, "mp_rank_00_model_states.pt"))["w"].unique().tolist(), [1])
+        engine.cleanup()
+
+    def test_saves_that_may_be_dropped_are_refused(self):
+        with self.assertRaisesRegex(ValueError, "when_full"):
+            QuernCheckpointEngine(engine={"when_full": "skip"})
+
     def test_a_file_that_fails_fails_the_tag_and_others_load(self):
         engine = QuernCheckpointEngine(engine=RING, decoupled=True)
         self.save(engine, 1, 1)

@@ -1,5 +1,6 @@
 """Saves through engines, one for each store, and what follows each of them once it is durable."""
 import concurrent.futures
+import contextlib
 import logging
 import os
 
@@ -15,6 +16,9 @@ class SavesBehind:
 
     def __init__(self, options):
         self._options = {} if options is True else dict(options)
+        if self._options.get("when_full") == "skip":
+            raise ValueError('engine={"when_full": "skip"}: it drops saves, and a dropped one is a failure here; give "block" or '
+                             '"compress-first"')
         self._engines, self._steps = {}, {}  # {store: Engine}, {store: steps under way}
         self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="quern-behind")
         self._tasks = []  # futures, in order: those under way, and those whose failure nobody has been told
@@ -69,8 +73,9 @@ class SavesBehind:
             self.settle()
         finally:
             engines, self._engines = self._engines, {}
-            for engine in engines.values():
-                engine.close("drain")
+            with contextlib.ExitStack() as closing:  # all of them, also when one fails
+                for engine in engines.values():
+                    closing.callback(engine.close, "drain")
 
     def _raise_failure(self):
         done = [task for task in self._tasks if task.done()]

@@ -48,6 +48,19 @@ def read(path):
     return os.path.normpath(os.path.join(os.path.dirname(os.path.realpath(path)), found["store"])), found["step"], found["id"]
 
 
+def named_in(folder):
+    """{store: {(step, id)}} of all pointers in the folders of a folder. OSError where one cannot be listed or read."""
+    out = {}
+    for entry in os.scandir(folder):
+        if not entry.is_dir():
+            continue
+        for name in os.listdir(entry.path):
+            found = read(os.path.join(entry.path, name))
+            if found is not None:
+                out.setdefault(os.path.realpath(found[0]), set()).add(found[1:])
+    return out
+
+
 def free_step(store, wanted, under_way=frozenset()):
     """`wanted`, or the first number above it that no checkpoint of the store has, and none that is being saved."""
     from .. import checkpoint

@@ -9,6 +9,7 @@ Where DeepSpeed writes a file (mp_rank_00_model_states.pt) there is a file of a 
 store. Each such file has a store of its own, `quern/mp_rank_00_model_states` in the folder that save_checkpoint() was given, so that
 ranks do not meet and a file is a difference to the same file of an earlier tag.
 """
+import logging
 import os
 import re
 
@@ -16,6 +17,8 @@ from deepspeed.runtime.checkpoint_engine.checkpoint_engine import CheckpointEngi
 
 from . import _pointer
 from ._behind import SavesBehind
+
+_log = logging.getLogger("quern")
 
 
 def _loss_scalers():
@@ -50,8 +53,9 @@ class QuernCheckpointEngine(CheckpointEngine):
     the passes before it take is gained. Nothing of the state but what an optimizer's step changes may change meanwhile; tensors of up to
     64 KiB, such as running statistics, are copied.
 
-    Files whose tag folder was removed while the run went on go from the stores at the next commit. Files that DeepSpeed wrote
-    itself are loaded by it. No pickle is read from a store."""
+    Files whose tag folder was removed while the run went on go from the stores at the next commit, unless a folder beside it has
+    them, as after renaming. A tag that is moved elsewhere loses them: move the stores, too. Files that DeepSpeed wrote itself are
+    loaded by it. No pickle is read from a store."""
 
     def __init__(self, config_params=None, store=None, engine=True, decoupled=False, timeout=1800.0, objects=None, **options):
         super().__init__(config_params)
@@ -93,13 +97,20 @@ class QuernCheckpointEngine(CheckpointEngine):
             self._leftover.setdefault(before[0], set()).add(before[1:])
         self._files[path] = store, saved.step, saved.id
 
-    def _collect(self):
-        """Removes from the stores what no file names any more."""
+    def _collect(self, folder):
+        """Removes from the stores what no file of the tags in `folder` names any more: a tag may have been renamed."""
+        if all(map(os.path.exists, self._files)) and not any(self._leftover.values()):
+            return
+        try:
+            named = _pointer.named_in(folder)
+        except (OSError, ValueError) as problem:
+            _log.warning("%s: nothing was removed from the stores, as it is not known which checkpoints are named: %s", folder, problem)
+            return
         for path in [path for path in self._files if not os.path.exists(path)]:
             store, *checkpoint = self._files.pop(path)
             self._leftover.setdefault(store, set()).add(tuple(checkpoint))
         for store, gone in self._leftover.items():
-            self._leftover[store] = _pointer.collect(store, gone)
+            self._leftover[store] = _pointer.collect(store, gone - named.get(os.path.realpath(store), set()))
 
     def commit(self, info):
         """True once all files of the tag are durable and named. What failed is raised: DeepSpeed does not call the tag the latest
@@ -107,7 +118,7 @@ class QuernCheckpointEngine(CheckpointEngine):
         if not self._behind.settle(self._timeout):
             raise TimeoutError(f"{info.tag}: its files are not durable after {self._timeout} s")
         self._info = None
-        self._collect()
+        self._collect(info.save_dir)
         return True
 
     def load(self, path, map_location=None):
