@@ -17,8 +17,8 @@ namespace quern::checkpoint {
 class PeerTransport {
  public:
   virtual ~PeerTransport() = default;
-  /// What PeerMember::answer() of that member gives. Fails with io_error where no whole answer comes in time; never waits
-  /// longer than some seconds. Called by one thread at a time.
+  /// What PeerMember::answer() of that member gives. Fails with io_error where no whole answer comes in time; never
+  /// waits longer than some seconds. Called by one thread at a time.
   virtual Result<Vector<std::uint8_t>> ask(std::uint32_t member, std::span<const std::uint8_t> request) = 0;
 };
 
@@ -34,8 +34,8 @@ struct PeerGroup {
 struct PeerRound {
   std::uint64_t made = 0;  ///< sets of which its columns were made now
   /// The newest step of which all members have their columns and checkpoints, also of all that this member's checkpoint
-  /// needs: it comes back when any `parity` of them are lost now. It is to stay until there is a newer one. A member that
-  /// does not answer is believed to have what it had, of the set that was safe before; after a start, of any.
+  /// needs: it comes back when any `parity` of them are lost now. It is to stay until there is a newer one. A member
+  /// that does not answer is believed to have what it had, of the set that was safe before; after a start, of any.
   std::optional<CheckpointName> safe;
   Vector<std::uint32_t> silent;  ///< members that did not answer, or did not a moment ago and were not asked
 };
@@ -59,13 +59,13 @@ class PeerMember {
 
   /// hash_images(), makes this member's columns of each set that is complete in the group and lacks them, and removes
   /// those whose checkpoints have left the memories of all. A member that does not answer is no failure: nothing new is
-  /// made without it. It is asked again ever later, and what could not be made is tried again ever later. Time: a request
-  /// for each MiB of the other members' images, `parity` times; memory: some MiB for each member.
+  /// made without it. It is asked again ever later, and what could not be made is tried again ever later. Time: a
+  /// request for each MiB of the other members' images, `parity` times; memory: some MiB for each member.
   Status protect(PeerRound& out, Report& report);
 
-  /// For a memory that has lost its checkpoints: what the others can give back is made again in `staging`, an empty store.
-  /// The newest comes first, then what it needs; after each that is complete there is_enough() says whether it ends.
-  /// Checkpoints that too few columns are left of become notes. `silent`: members that did not answer.
+  /// For a memory that has lost its checkpoints: what the others can give back is made again in `staging`, an empty
+  /// store. The newest comes first, then what it needs; after each that is complete there is_enough() says whether it
+  /// ends. Checkpoints that too few columns are left of become notes. `silent`: members that did not answer.
   Status recover(const Store& staging, const std::function<bool(const CheckpointName&)>& is_enough,
                  Vector<std::uint32_t>& silent, Report& report);
 

@@ -1,5 +1,5 @@
-// A checkpoint of a store as one run of bytes, for parity over several stores: its manifest, parts and parity files, one
-// behind the other. Nothing in it is a path: names follow from the manifest.
+// A checkpoint of a store as one run of bytes, for parity over several stores: its manifest, parts and parity files,
+// one behind the other. Nothing in it is a path: names follow from the manifest.
 #pragma once
 
 #include "checkpoint/store/store.h"

@@ -1,4 +1,5 @@
-// What keepers of a group ask each other, and the answers, as bytes. Little-endian; every answer ends with its checksum.
+// What keepers of a group ask each other, and the answers, as bytes. Little-endian; every answer ends with its
+// checksum.
 #pragma once
 
 #include "checkpoint/peers/peer_layout.h"

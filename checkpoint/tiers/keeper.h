@@ -32,20 +32,20 @@ struct Kept {
   Vector<std::uint64_t> lost;    ///< left memory, and the store should have had them and has no whole copy
 };
 
-/// Before the first round: a memory that has nothing gets the newest checkpoint of the store, so that what is saved there
-/// comes behind it in the order, and a restart finds it. Fails where that, all that it needs and one more of its size
-/// are more than the limit, and where the store is spread over nodes with another parity than that of the newest
+/// Before the first round: a memory that has nothing gets the newest checkpoint of the store, so that what is saved
+/// there comes behind it in the order, and a restart finds it. Fails where that, all that it needs and one more of its
+/// size are more than the limit, and where the store is spread over nodes with another parity than that of the newest
 /// checkpoint in memory.
 Status fill_memory(const Store& memory, const Store& store, const KeeperOptions& options, TaskRunner& runner,
                    Report& report);
 
 /// One round. Copies to the store what it lacks, and what it holds damaged where that is about to leave memory. Leaves
-/// in memory the newest checkpoints that are whole, as many as fit, with all that they need, beside one more of the size
-/// of the newest, and that one and `stays` always: an older one goes only when a newer one is whole. What the store has
-/// whole goes first; what was not copied goes when copying is over, and stands in `lost`. While copies are under way
-/// memory does not grow beyond the limit, or beyond what the round found if that was more, and one checkpoint.
-/// A damaged checkpoint becomes a note. Where another one cannot be copied, the round does the rest and returns the first
-/// such failure. Waits for nobody: what others use stays for the next round.
+/// in memory the newest checkpoints that are whole, as many as fit, with all that they need, beside one more of the
+/// size of the newest, and that one and `stays` always: an older one goes only when a newer one is whole. What the
+/// store has whole goes first; what was not copied goes when copying is over, and stands in `lost`. While copies are
+/// under way memory does not grow beyond the limit, or beyond what the round found if that was more, and one
+/// checkpoint. A damaged checkpoint becomes a note. Where another one cannot be copied, the round does the rest and
+/// returns the first such failure. Waits for nobody: what others use stays for the next round.
 Status keep_once(const Store& memory, const Store& store, const KeeperOptions& options, KeeperState& state, Kept& out,
                  Report& report);
 

@@ -1,5 +1,5 @@
-// quern checkpoint keeper: a process of its own that looks after a store in memory, which outlives the trainer that saves
-// to it, and brings its checkpoints to a disk.
+// quern checkpoint keeper: a process of its own that looks after a store in memory, which outlives the trainer that
+// saves to it, and brings its checkpoints to a disk.
 #include "checkpoint/tiers/keeper.h"
 
 #include <fcntl.h>
