@@ -13,10 +13,10 @@ class Retry {
   explicit Retry(Clock::duration longest) : longest_(longest) {}
 
   bool is_due() const { return Clock::now() >= next_; }
-  /// What began at `begun` has worked, or failed: then the next try is at least three times as long away as it took.
-  void heard(bool worked, Clock::time_point begun) {
+  /// It has worked, or failed. Where `begun` is given, the next try is at least three times as far away as this one took.
+  void heard(bool worked, Clock::time_point begun = Clock::now()) {
     const auto now = Clock::now();
-    if (!worked) next_ = now + std::max<Clock::duration>(pause_, 3 * (now - begun));
+    if (!worked) next_ = now + std::max<Clock::duration>(pause_, 3 * (now - std::min(begun, now)));
     pause_ = worked ? kFirst : std::min<Clock::duration>(2 * pause_, longest_);
   }
 

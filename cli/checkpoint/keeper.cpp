@@ -197,7 +197,6 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
     ck::Kept kept;
     if (group) group->protect(teller, args.run.quiet, options.stays);
     options.copies = retry.is_due();
-    const auto begun = ck::Retry::Clock::now();
     const Status status = ck::keep_once(memory, store, options, state, kept, report);
     teller.tell(store, kept, report);
     if (SignalGuard::is_interrupted()) {
@@ -223,7 +222,7 @@ Exit run_checkpoint_keeper(const CheckpointArgs& args) {
     // Said when it begins, and again when it is another; not in every round.
     if (problem != told && !problem.empty()) print_note(problem);
     if (options.copies || !status.ok()) told = problem;
-    if (options.copies) retry.heard(status.ok(), begun);
+    if (options.copies) retry.heard(status.ok());
     std::this_thread::sleep_for(kPause);
   }
 }

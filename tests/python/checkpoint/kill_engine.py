@@ -30,6 +30,10 @@ class Trial(kill_manager.Trial):
             self.counts["kills that left a checkpoint"] += self.left > 0
         return how
 
+    def may_kill(self, signals_left):
+        """The last kill waits for a checkpoint where those before it found none."""
+        return bool(signals_left) or self.counts["kills that left a checkpoint"] > 0 or self.newest() > 0
+
     def check_begin(self, first, last, how):
         return first == self.left + 1 and first <= last + 1
 

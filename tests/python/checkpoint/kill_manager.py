@@ -124,6 +124,10 @@ class Trial:
         lost = last + 1 - first
         return 0 <= lost <= self.every and (how != "SIGTERM" or lost == 0)
 
+    def may_kill(self, signals_left):
+        """Asked when a run has logged enough."""
+        return True
+
     def once(self, signals, how_before):
         """Runs until it is killed or done. How it ended."""
         from_line = len(lines_of(self.log))
@@ -132,7 +136,7 @@ class Trial:
         wanted = from_line + self.random.randint(1, 4 * self.every)
         pause = self.random.uniform(0, 0.03)
         while number is not None and process.poll() is None:
-            if len(lines_of(self.log)) >= wanted:
+            if len(lines_of(self.log)) >= wanted and self.may_kill(signals):
                 time.sleep(pause)
                 process.send_signal(number)
                 break

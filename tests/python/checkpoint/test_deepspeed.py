@@ -111,6 +111,9 @@ class Interface(StoreTest):
         self.save(engine, 2, 2)
         self.save(engine, 3, 3)
         self.assertEqual(engine.load(os.path.join(kept, "mp_rank_00_model_states.pt"))["w"].unique().tolist(), [1])
+        shutil.rmtree(kept)
+        self.save(engine, 4, 4)
+        self.assertEqual(quern.checkpoint.ls(os.path.join(self.store, "quern", "mp_rank_00_model_states")), [2, 3, 4])
         engine.cleanup()
 
     def test_saves_that_may_be_dropped_are_refused(self):

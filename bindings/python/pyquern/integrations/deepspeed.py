@@ -110,7 +110,8 @@ class QuernCheckpointEngine(CheckpointEngine):
             store, *checkpoint = self._files.pop(path)
             self._leftover.setdefault(store, set()).add(tuple(checkpoint))
         for store, gone in self._leftover.items():
-            self._leftover[store] = _pointer.collect(store, gone - named.get(os.path.realpath(store), set()))
+            kept = gone & named.get(os.path.realpath(store), set())
+            self._leftover[store] = _pointer.collect(store, gone - kept) | kept  # until that file is gone, too
 
     def commit(self, info):
         """True once all files of the tag are durable and named. What failed is raised: DeepSpeed does not call the tag the latest
