@@ -411,6 +411,9 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       choice.parts = parsed.fits;
       choice.comparison = parsed.comparison;
       if (!parsed.slices.empty()) {
+        if (parsed.has_model)
+          return Status(StatusCode::invalid_argument,
+                        "stencil: arrays in parts have no model; give parts=off or model=off");
         QUERN_ASSIGN_OR_RETURN(ChosenParts parts, take_parts(request, choice, kernels, parsed.slices));
         return parted(request, parsed, std::move(parts));
       }
@@ -421,7 +424,8 @@ class Codec final : public ArrayCodec, public ReferenceCodec {
       } else if (parsed.edges == Edges::measured) {
         QUERN_RETURN_IF_ERROR(try_edges(request, parsed.fits, kernels, chosen));
       }
-      if (parsed.may_cut && parsed.edges != Edges::on) {
+      // Neither groups that are not linear nor networks are for parts.
+      if (parsed.may_cut && parsed.edges != Edges::on && !parsed.has_model) {
         QUERN_ASSIGN_OR_RETURN(std::optional<ChosenParts> parts, choose_parts(request, choice, kernels, chosen));
         if (parts) return parted(request, parsed, std::move(*parts));
       }

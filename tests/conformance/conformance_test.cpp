@@ -3,6 +3,7 @@
 // instruction set.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include <quern/compress.h>
@@ -12,6 +13,7 @@
 #include "tests/support/array_cases.h"
 #include "tests/support/instrumented.h"
 #include "tests/support/thorough.h"
+#include "tests/unit_stencil/fronts.h"
 
 namespace quern {
 namespace {
@@ -164,6 +166,27 @@ TEST(Identity, SeveralStencilChunks_GiveTheSameBytesForAnyThreadsAndInstructionS
 
 INSTANTIATE_TEST_SUITE_P(Types, Conformance, ::testing::ValuesIn(testing::all_dtypes()),
                          [](const auto& type) { return std::string(dtype_name(type.param)); });
+
+/// Stencil's groups that are not linear: as they are and as codes of prequantized elements, with NaN and without.
+TEST(Conformance_Edges, SharpFrontsOfEveryFloatType_KeepTheirPromises) {
+  constexpr std::uint64_t kExtent = 20;
+  const auto field = codec::stencil::test::fronts(kExtent, 3, 2 * kExtent, 12);
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (const bool with_nan : {false, true}) {
+      OwnedArray array = testing::make_array(dtype, testing::shape_of({kExtent, kExtent, kExtent}), Data::zeros);
+      for (std::size_t i = 0; i < field.size(); ++i)
+        testing::store_element(array, i, with_nan && i % 7 == 0 ? std::nan("") : field[i]);
+      for (const bool idempotent : {false, true}) {
+        SCOPED_TRACE(std::string(dtype_name(dtype)) + (with_nan ? " NaN" : "") + (idempotent ? " idempotent" : ""));
+        CompressOptions options;
+        options.bound = {BoundKind::rel, 0.02};
+        options.codec = "stencil";
+        options.settings = {{"layout", "levels"}, {"edges", "on"}};
+        options.idempotent = idempotent;
+        testing::expect_round_trip(array, options, builtin_codecs());
+      }
+    }
+}
 
 }  // namespace
 }  // namespace quern

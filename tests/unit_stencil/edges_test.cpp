@@ -1,7 +1,10 @@
 // Groups that are not linear: what their kernels compute, when chunks have them, and that the bound holds with them.
+#include "codecs/stencil/chunk.h"
+#include "codecs/stencil/levels/special_values.h"
 #include "tests/unit_stencil/chunks.h"
 #include "tests/unit_stencil/fronts.h"
 #include "tests/unit_stencil/helpers.h"
+#include "tests/unit_stencil/job_cases.h"
 
 #include <algorithm>
 #include <array>
@@ -129,6 +132,91 @@ TEST(Stencil_Edges, ChunksWhereParametersDoNotAllowThem_AreCorrupt) {
   const Scratch scratch(without.decoder().scratch_bytes());
   const Status status = without.decoder().decode(chunk, without.box(0, back.data()), scratch.span());
   EXPECT_EQ(status.code(), StatusCode::corrupt);
+}
+
+TEST(Stencil_Edges, OnALattice_KeepTheBound) {
+  constexpr std::size_t kExtent = 32;
+  const Shape shape = shape_of({kExtent, kExtent, kExtent});
+  auto field = fronts(kExtent, 3);
+  for (double& v : field) v = std::floor(v * 64) / 64;  // -0.0 is on no lattice
+  std::size_t inside = 0;
+  for (const char* layout : {"levels", "planes"})
+    for (const double bound : {0.006, 0.012, 0.016, 0.024, 0.032}) {
+      SCOPED_TRACE(std::string(layout) + " " + std::to_string(bound));
+      const Coding coding(DType::f32, shape, as_bytes<float>(field), bound, edges(layout, "on"));
+      const Bytes chunk = coding.encode(0);
+      inside += chunk[0] == static_cast<std::uint8_t>(Mode::lattice) && chunk[kLatticeHead] == 9 ? 1 : 0;
+      Bytes back;
+      coding.round_trip(back);
+      EXPECT_EQ(count_missed<float>(coding, back, bound), 0u);
+    }
+  EXPECT_GT(inside, 0u);
+}
+
+/// Where elements are special: inside fronts, scattered, or all but a few.
+Bytes special_of(const std::vector<double>& field, int kind) {
+  Bytes special(field.size(), 0);
+  std::mt19937 random(5);
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    const auto number = random() % 16;
+    special[i] = (kind == 0 ? field[i] > 0.5 : kind == 1 ? number == 0 : number != 0) ? 1 : 0;
+  }
+  return special;
+}
+
+TEST(Stencil_Edges, Masked_KeepTheBound) {
+  constexpr std::size_t kExtent = 32;
+  const Shape shape = shape_of({kExtent, kExtent, kExtent});
+  const auto field = fronts(kExtent, 3, 2 * kExtent, 12);
+  std::size_t used = 0;
+  for (const int kind : {0, 1, 2})
+    for (const double bound : {0.02, 1e-7}) {
+      SCOPED_TRACE(std::to_string(kind) + " " + std::to_string(bound));
+      const Bytes special = special_of(field, kind);
+      // What special elements hold is for nobody to see.
+      auto values = field;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (special[i] != 0) values[i] = std::nan("");
+      const Coding coding(DType::f64, shape, as_bytes<double>(values), bound, edges("levels", "on"), special);
+      used += coding.encode(0)[0] == 9 ? 1 : 0;
+      Bytes back;
+      coding.round_trip(back);
+      EXPECT_EQ(count_missed<double>(coding, back, bound), 0u);
+    }
+  EXPECT_GT(used, 0u);
+}
+
+TEST(Stencil_Edges, PredictionsOfSpecialElements_AreKeptWithinTheRange) {
+  LevelsValueFormat format;
+  format.low = -5;
+  format.high = 7;
+  const std::array<std::uint8_t, 6> contexts{
+      kernels::kNoContextBin, 0, kernels::kNoContextBin, 3, kernels::kNoContextBin, kernels::kNoContextBin};
+  const auto check = [&]<class Predicted>(Predicted beyond) {
+    std::array<Predicted, 6> predicted{beyond, beyond, -beyond, -beyond, 6, -beyond};
+    limit_special(contexts.data(), 5, format, predicted.data());
+    EXPECT_EQ(predicted, (std::array<Predicted, 6>{7, beyond, -5, -beyond, 6, -beyond}));
+  };
+  check(std::int32_t{1} << 28);
+  check(std::int64_t{1} << 50);
+}
+
+/// Chunks without such groups in a stream that may have them are jobs of devices; others are for the host.
+TEST(Stencil_Edges, JobsOfAStreamThatMayHaveThem_AreThoseOfChunksWithout) {
+  const Shape shape = shape_of({40, 60});
+  std::vector<double> noise(shape.elems());
+  std::mt19937 random(3);
+  for (double& v : noise) v = std::sqrt(static_cast<double>(random() % 100000));
+  const Coding with(DType::f32, shape, as_bytes<float>(noise), 3, edges("levels", "on"));
+  const Coding without(DType::f32, shape, as_bytes<float>(noise), 3, edges("levels", "off"));
+  const Bytes chunk = without.encode(0);
+  ASSERT_EQ(chunk[0], static_cast<std::uint8_t>(Mode::levels));
+  Bytes back(with.data().size());
+  Vector<std::uint8_t> expected;
+  Vector<std::uint8_t> job;
+  ASSERT_TRUE(append_job(without, chunk, without.box(0, back.data()), expected));
+  ASSERT_TRUE(append_job(with, chunk, with.box(0, back.data()), job));
+  EXPECT_EQ(job.size(), expected.size());
 }
 
 }  // namespace

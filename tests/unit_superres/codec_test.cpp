@@ -173,6 +173,37 @@ TEST(Superres, ModelThatDoesNotPay_IsLeftOut) {
         << layout;
 }
 
+TEST(Superres, ModelBesideGroupsOfEdges_KeepsTheBoundInNoMoreBytes) {
+  const Models models;
+  const OwnedArray array = ridges(DType::f32, 128, 161);
+  Settings settings = in_levels(models.larger, "yes");
+  const auto model = stream_of(array, settings, models.registry());
+  settings.push_back({"edges", "on"});
+  const auto both = stream_of(array, settings, models.registry());
+  EXPECT_LE(both.size(), model.size());
+  testing::expect_round_trip(array, options_for({BoundKind::abs, 2}, settings), models.registry());
+  MemorySource source(both);
+  const auto info = inspect(source, models.registry());
+  ASSERT_TRUE(info.ok()) << info.status().text();
+  EXPECT_NE(both, stream_of(array, {{"layout", "levels"}, {"edges", "on"}}, models.registry()));
+}
+
+TEST(Superres, ModelForParts_IsRefusedWhereTheyAreAskedForAndKeepsTheArrayWholeElse) {
+  const Models models;
+  const OwnedArray array = ridges(DType::f32, 128, 161);
+  Settings settings = in_levels(models.larger, "yes");
+  const auto whole = stream_of(array, settings, models.registry());
+  settings.push_back({"parts", "off"});
+  EXPECT_EQ(stream_of(array, settings, models.registry()), whole);
+  settings.back().second = "64,64";
+  Vector<std::uint8_t> out;
+  VectorSink sink(out);
+  const Status status =
+      compress(array.view(), options_for({BoundKind::abs, 2}, settings), models.registry(), {}, sink).status();
+  EXPECT_EQ(status.code(), StatusCode::invalid_argument);
+  EXPECT_NE(std::string(status.text()).find("parts=off"), std::string::npos) << status.text();
+}
+
 TEST(Superres, SettingsThatBreakARule_AreRefused) {
   Models models;
   const OwnedArray array = ridges(DType::f32, 32, 32);

@@ -23,8 +23,8 @@ inline MutableBox3 full_box(const ChunkSpec& spec) {
   return {nullptr, spec.most, {spec.most[1] * spec.most[2], spec.most[2]}};
 }
 
-/// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
-/// values stay below 2^51.
+/// Leaves room for points beyond the border, which along an axis are up to five times as large as those inside, and up to
+/// 25 times beyond a corner: sums of weights times values stay below 2^51.
 inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
   const double most = farthest(range, format);
   int bits = 1;
@@ -37,7 +37,7 @@ inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
 }
 /// Values in binary64 up to here, and what lies beyond the border, have exact sums.
 inline double most_exact(const LevelsValueFormat& format) {
-  constexpr double kBeyondBorder = 5;
+  constexpr double kBeyondBorder = 25;  // what lies beyond along three axes or four has nearer points in its group
   return std::ldexp(1.0, 51 - static_cast<int>(format.weight_bits + kLevelWeightSumBits)) / kBeyondBorder;
 }
 

@@ -12,6 +12,7 @@
 #include "codecs/stencil/levels/given_plane.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
+#include "codecs/stencil/levels/special_values.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
 #include "codecs/stencil/networks/level_networks.h"
@@ -162,7 +163,11 @@ class LevelsReader {
         const bool small = predict_row(run, r);
         if (out_.special != nullptr) {
           skip_special(run, r);
-          limit_special(run.columns, small);
+          if (small) {
+            limit_special(memory_.contexts, run.columns, model_.format, memory_.small_predicted);
+          } else {
+            limit_special(memory_.contexts, run.columns, model_.format, memory_.predicted);
+          }
         }
         kernels.residuals.decode_residuals(streams, tables, memory_.contexts, run.columns, linear, memory_.codes);
         reconstruct_row(run.columns, small, quantum, values, magnitudes);
@@ -236,21 +241,6 @@ class LevelsReader {
     const std::size_t step = view_.row_step(level, view_.special_strides);
     for (std::size_t x = 0; x < run.columns; ++x)
       if (special[x * step] != 0) memory_.contexts[x] = kernels::kNoContextBin;
-  }
-  /// Their values are what is predicted, within the range of the others, so that they are no wider than those.
-  void limit_special(std::size_t columns, bool small) const {
-    const auto limit = [&](auto* predicted) {
-      using Predicted = std::remove_pointer_t<decltype(predicted)>;
-      for (std::size_t x = 0; x < columns; ++x)
-        if (memory_.contexts[x] == kernels::kNoContextBin)
-          predicted[x] =
-              static_cast<Predicted>(std::clamp<std::int64_t>(predicted[x], model_.format.low, model_.format.high));
-    };
-    if (small) {
-      limit(memory_.small_predicted);
-    } else {
-      limit(memory_.predicted);
-    }
   }
 
   /// Writes the finest level's classes to the box: those that differ in the parity along the last axis alone together,
