@@ -9,6 +9,8 @@
 #include <quern/array.h>
 #include <quern/codec.h>
 
+#include "libcompress/core/last_axes.h"
+
 namespace quern::codec::autoencoder {
 
 using Extents = std::array<std::uint64_t, 3>;
@@ -20,21 +22,11 @@ inline Extents usual_block(const Shape& shape) {
   return {1, 1, 256};
 }
 
-/// The last three axes; those before them are merged into the first of these.
-inline Extents merged_extents(const Shape& shape) {
-  Extents extents{1, 1, 1};
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    const std::size_t from_end = shape.rank() - 1 - axis;
-    extents[from_end >= 2 ? 0 : 2 - from_end] *= shape[axis];
-  }
-  return extents;
-}
-
 /// Chunks of at most kChunkElems elements where blocks let them: the longest axis is halved, and ends with a block.
 inline constexpr std::uint64_t kChunkElems = std::uint64_t{1} << 20;
 inline ChunkGrid make_grid(const Shape& shape, const Extents& block) {
   ChunkGrid grid;
-  grid.extents = merged_extents(shape);
+  grid.extents = last_three_axes(shape);
   for (std::size_t a = 0; a < 3; ++a) grid.chunk[a] = std::max<std::uint64_t>(grid.extents[a], 1);
   const auto blocks = [&](std::size_t a) { return (grid.chunk[a] + block[a] - 1) / block[a]; };
   const auto elems = [&] { return grid.chunk[0] * grid.chunk[1] * grid.chunk[2]; };

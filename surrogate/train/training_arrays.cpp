@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "libcompress/core/last_axes.h"
 #include "surrogate/train/stored_array.h"
 
 namespace quern::surrogate {
@@ -46,23 +47,14 @@ bool find_range(TrainingArray& array, std::string& problem) {
   return false;
 }
 
-/// The last three axes, those before them merged with the first of these.
-std::array<std::uint64_t, 3> last_extents(const Shape& shape) {
-  std::array<std::uint64_t, 3> extents{1, 1, 1};
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    const std::size_t from_end = shape.rank() - 1 - axis;
-    extents[from_end >= 2 ? 0 : 2 - from_end] *= shape[axis];
-  }
-  return extents;
-}
-
 bool read_array(const std::string& path, TrainingArray& array, std::string& problem) {
   StoredArray stored;
   if (!read_stored_array(path, stored, problem)) return false;
   const io::ArrayMeta& meta = stored.meta;
   array.path = path;
   array.sha256 = stored.sha256;
-  array.extents = last_extents(meta.shape);
+  array.extents = last_three_axes(meta.shape);
+  for (std::size_t axis = 0; axis < meta.shape.rank(); ++axis) array.long_axes += meta.shape[axis] > 1 ? 1 : 0;
   array.values.resize(meta.shape.elems());
   if (!widen_any(meta.dtype, stored.bytes, array.values)) {
     problem = path + ": training takes f32, f64 and integers of up to 32 bits";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,10 +14,11 @@ namespace quern::surrogate {
 /// An array in binary32, and its bytes as they were.
 struct TrainingArray {
   std::string path;
-  std::string sha256;  ///< of the elements
-  std::array<std::uint64_t, 3> extents{1, 1, 1};
-  std::vector<float> values;  ///< of 0 where they are not finite
-  float half_range = 0;       ///< of finite values
+  std::string sha256;                             ///< of the elements
+  std::array<std::uint64_t, 3> extents{1, 1, 1};  ///< of the last three axes; those before are merged into the first
+  std::size_t long_axes = 0;                      ///< that the file's shape has, of extents above 1
+  std::vector<float> values;                      ///< of 0 where they are not finite
+  float half_range = 0;                           ///< of finite values
 };
 
 struct TrainingData {

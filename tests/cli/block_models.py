@@ -44,13 +44,13 @@ def dense(rows, in_shape, in_bits, out_shape, in_unit, out_unit):
     return out + b"".join(struct.pack("b", round(w * scale)) for row in rows for w in row)
 
 
-def model(components):
+def model(components, record=b"{}"):
     """The bytes of a model file with an encoder."""
     rows = basis(components)
     columns = [list(column) for column in zip(*rows)]
     block, latents = (SIDE, SIDE, SIDE, 1), (1, 1, 1, components)
     body = b"\x8bQMD\r\n\x1a\n" + struct.pack("<HHH", 3, 2, 1) + bytes([SIDE, SIDE, SIDE, 12])
-    body += varint(2) + b"{}" + varint(1) + bytes([1, 1])
+    body += varint(len(record)) + record + varint(1) + bytes([1, 1])
     body += dense(rows, block, 15, latents, VALUE_UNIT, LATENT_UNIT)
     body += dense(columns, latents, 16, block, LATENT_UNIT, VALUE_UNIT)
     return body + hashlib.sha256(body).digest()

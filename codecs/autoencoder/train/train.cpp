@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -19,10 +19,14 @@
 #include "codecs/autoencoder/train/block_network.h"
 #include "codecs/autoencoder/train/training_data.h"
 #include "models/sha256.h"
+#include "surrogate/train/option_values.h"
 #include "surrogate/train/whole_file.h"
 
 namespace quern::codec::autoencoder::train {
 namespace {
+
+using surrogate::take_count;
+using surrogate::take_number;
 
 constexpr double kBounds[] = {1e-2, 2e-2, 5e-2};
 constexpr std::size_t kTrainingBlocks = 20000;
@@ -124,38 +128,38 @@ bool parse_block(const std::string& text, std::array<std::uint32_t, 3>& block) {
   return text == "8x8x8" || text == "16x16x16" || text == "32x32" || text == "16x16";
 }
 
-bool parse_number(const char* text, double least, double most, double& out) {
-  char* end = nullptr;
-  out = std::strtod(text, &end);
-  return end != text && *end == '\0' && out >= least && out <= most;
+bool take_small(const std::string& word, const char* value, std::uint64_t least, std::uint64_t most, std::uint32_t& out,
+                std::string& problem) {
+  std::uint64_t number = 0;
+  if (!take_count(word, value, least, most, number, problem)) return false;
+  out = static_cast<std::uint32_t>(number);
+  return true;
 }
 
-/// An option and its value; false when there is no such option or the value is none.
-bool parse_option(const std::string& word, const char* value, Arguments& args) {
-  double number = 0;
+/// An option and its value; false with a sentence in `problem` when there is no such option or the value is none.
+bool parse_option(const std::string& word, const char* value, Arguments& args, std::string& problem) {
   NetworkOptions& network = args.network;
   if (word == "--data") {
     args.data.emplace_back(value);
-  } else if (word == "-o") {
+    return true;
+  }
+  if (word == "-o") {
     args.output = value;
-  } else if (word == "--block") {
-    return parse_block(value, network.block);
-  } else if (word == "--latents" && parse_number(value, 1, 64, number)) {
-    network.latents = static_cast<std::uint32_t>(number);
-  } else if (word == "--components" && parse_number(value, 1, 128, number)) {
-    network.components = static_cast<std::uint32_t>(number);
-  } else if (word == "--channels" && parse_number(value, 0, 64, number)) {
-    network.channels = static_cast<std::uint32_t>(number);
-  } else if (word == "--time-budget" && parse_number(value, 1, 1e6, number)) {
-    network.seconds = number;
-  } else if (word == "--steps" && parse_number(value, 1, 1e9, number)) {
-    network.steps = static_cast<std::uint64_t>(number);
-  } else if (word == "--seed" && parse_number(value, 0, 1e15, number)) {
-    network.seed = static_cast<std::uint64_t>(number);
-  } else {
+    return true;
+  }
+  if (word == "--block") {
+    if (parse_block(value, network.block)) return true;
+    problem = word + " " + value + ": use 8x8x8, 16x16x16, 16x16 or 32x32";
     return false;
   }
-  return true;
+  if (word == "--latents") return take_small(word, value, 1, 64, network.latents, problem);
+  if (word == "--components") return take_small(word, value, 1, 128, network.components, problem);
+  if (word == "--channels") return take_small(word, value, 0, 64, network.channels, problem);
+  if (word == "--time-budget") return take_number(word, value, 1, 1e6, network.seconds, problem);
+  if (word == "--steps") return take_count(word, value, 1, 1000000000, network.steps, problem);
+  if (word == "--seed") return take_count(word, value, 0, UINT64_MAX, network.seed, problem);
+  problem = word + ": no such option; see quern train --help";
+  return false;
 }
 
 int train_and_tell(const Arguments& args, const TrainingData& data) {
@@ -222,18 +226,20 @@ int train_and_tell(const Arguments& args, const TrainingData& data) {
 
 int run(int count, char** arguments) {
   Arguments args;
+  std::string problem;
   for (int i = 0; i < count; ++i) {
     const std::string word = arguments[i];
     if (word == "--keep") {
       args.keep = true;
       continue;
     }
-    if (i + 1 == count || !parse_option(word, arguments[i + 1], args)) {
-      std::fprintf(stderr, "quern: train autoencoder: %s%s%s: no such option or value; see quern train --help\n",
-                   word.c_str(), i + 1 == count ? "" : " ", i + 1 == count ? "" : arguments[i + 1]);
-      return 1;
+    if (i + 1 == count) {
+      problem = word + ": no such option, or it lacks its value; see quern train --help";
+    } else if (parse_option(word, arguments[++i], args, problem)) {
+      continue;
     }
-    ++i;
+    std::fprintf(stderr, "quern: train autoencoder: %s\n", problem.c_str());
+    return 1;
   }
   if (args.output.empty()) {
     std::fprintf(stderr, "quern: train autoencoder: name the model with -o MODEL\n");
@@ -241,7 +247,6 @@ int run(int count, char** arguments) {
   }
   args.network.latents = std::min(args.network.latents, args.network.components);
   TrainingData data;
-  std::string problem;
   if (!read_training_data(args.data, data, problem)) {
     std::fprintf(stderr, "quern: %s\n", problem.c_str());
     return 1;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -20,12 +20,15 @@
 #include "codecs/stencil/train/training_points.h"
 #include "models/level_model.h"
 #include "models/sha256.h"
+#include "surrogate/train/option_values.h"
 #include "surrogate/train/training_arrays.h"
 #include "surrogate/train/whole_file.h"
 
 namespace quern::codec::stencil::train {
 namespace {
 
+using surrogate::take_count;
+using surrogate::take_number;
 using surrogate::TrainingArray;
 using surrogate::TrainingData;
 
@@ -91,51 +94,52 @@ double print_sizes(const std::vector<TrainingArray>& arrays, const std::vector<d
 std::string record_of(const TrainingData& data, const Arguments& args, double ratio) {
   std::string out =
       "{\"files\": " + std::to_string(data.train.size()) + ", \"seed\": " + std::to_string(args.network.seed) +
-      ", \"bound\": " + std::to_string(args.points.bound) +
+      ", \"bound\": " + surrogate::number_text(args.points.bound) +
       ", \"trainer\": \"LibTorch " TORCH_VERSION "\", \"ratio\": " + std::to_string(ratio) + ", \"sha256\": [";
   for (std::size_t i = 0; i < data.train.size(); ++i)
     out += std::string(i == 0 ? "\"" : ", \"") + data.train[i].sha256 + "\"";
   return out + "]}";
 }
 
-bool parse_number(const char* text, double least, double most, double& out) {
-  char* end = nullptr;
-  out = std::strtod(text, &end);
-  return end != text && *end == '\0' && out >= least && out <= most;
-}
-
-/// An option and its value; false when there is no such option or the value is none.
-bool parse_option(const std::string& word, const char* value, Arguments& args) {
-  double number = 0;
+/// An option and its value; false with a sentence in `problem` when there is no such option or the value is none.
+bool parse_option(const std::string& word, const char* value, Arguments& args, std::string& problem) {
   if (word == "--data") {
     args.data.emplace_back(value);
-  } else if (word == "-o") {
-    args.output = value;
-  } else if (word == "--bound" && parse_number(value, 1e-9, 0.5, number)) {
-    args.points.bound = number;
-  } else if (word == "--channels" && parse_number(value, 4, 64, number)) {
-    args.network.hidden = {static_cast<std::int64_t>(number), static_cast<std::int64_t>(number * 2 / 3)};
-  } else if (word == "--time-budget" && parse_number(value, 1, 1e6, number)) {
-    args.seconds = number;
-  } else if (word == "--steps" && parse_number(value, 1, 1e9, number)) {
-    args.network.steps = static_cast<std::uint64_t>(number);
-  } else if (word == "--seed" && parse_number(value, 0, 1e15, number)) {
-    args.network.seed = args.points.seed = static_cast<std::uint64_t>(number);
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  if (word == "-o") {
+    args.output = value;
+    return true;
+  }
+  if (word == "--bound") return take_number(word, value, 1e-9, 0.5, args.points.bound, problem);
+  if (word == "--time-budget") return take_number(word, value, 1, 1e6, args.seconds, problem);
+  if (word == "--steps") return take_count(word, value, 1, 1000000000, args.network.steps, problem);
+  if (word == "--seed") {
+    if (!take_count(word, value, 0, UINT64_MAX, args.network.seed, problem)) return false;
+    args.points.seed = args.network.seed;
+    return true;
+  }
+  if (word == "--channels") {
+    std::uint64_t channels = 0;
+    if (!take_count(word, value, 4, 64, channels, problem)) return false;
+    args.network.hidden = {static_cast<std::int64_t>(channels), static_cast<std::int64_t>(channels * 2 / 3)};
+    return true;
+  }
+  problem = word + ": no such option; see quern train --help";
+  return false;
 }
 
-/// All arrays have as many axes as the first; 0 with a sentence on stderr where they have not, or no networks are for so
-/// few.
+/// All arrays have as many axes as the first; 0 with a sentence on stderr where they have not, no networks are for so few
+/// or so many, or axes longer than 1 were merged.
 std::size_t axes_of(const TrainingData& data) {
   const std::size_t axes = long_axes(data.train.front());
   for (const std::vector<TrainingArray>* part : {&data.train, &data.test})
     for (const TrainingArray& array : *part)
-      if (long_axes(array) != axes || axes < 2) {
-        std::fprintf(stderr, "quern: %s: has %zu axes longer than 1; train superres takes arrays of 2 or of 3\n",
-                     array.path.c_str(), long_axes(array));
+      if (long_axes(array) != axes || axes < 2 || array.long_axes > axes) {
+        std::fprintf(stderr,
+                     "quern: %s: has %zu axes longer than 1; train superres takes arrays whose last three axes have 2 "
+                     "such axes, or 3, and all others are 1\n",
+                     array.path.c_str(), std::max(array.long_axes, long_axes(array)));
         return 0;
       }
   return axes;
@@ -166,11 +170,14 @@ int train_and_tell(Arguments& args, const TrainingData& data) {
 
 int run(int count, char** arguments) {
   Arguments args;
+  std::string problem;
   for (int i = 0; i < count; i += 2) {
-    const std::string word = arguments[i];
-    if (i + 1 < count && parse_option(word, arguments[i + 1], args)) continue;
-    std::fprintf(stderr, "quern: train superres: %s%s%s: no such option or value; see quern train --help\n",
-                 word.c_str(), i + 1 == count ? "" : " ", i + 1 == count ? "" : arguments[i + 1]);
+    if (i + 1 == count) {
+      problem = arguments[i] + std::string(": no such option, or it lacks its value; see quern train --help");
+    } else if (parse_option(arguments[i], arguments[i + 1], args, problem)) {
+      continue;
+    }
+    std::fprintf(stderr, "quern: train superres: %s\n", problem.c_str());
     return 1;
   }
   if (args.output.empty()) {
@@ -178,7 +185,6 @@ int run(int count, char** arguments) {
     return 1;
   }
   TrainingData data;
-  std::string problem;
   if (!surrogate::read_training_data(args.data, data, problem)) {
     std::fprintf(stderr, "quern: %s\n", problem.c_str());
     return 1;
