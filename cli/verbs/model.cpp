@@ -18,11 +18,34 @@ namespace quern::cli {
 namespace {
 
 constexpr const char* kShipped = "quality (ships with quern)";
+constexpr int kMostRecordDepth = 32;
+constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
+
+/// What a model file says of its training; discarded where that is no JSON, nested too deep to print or too long. The
+/// file may come from anyone.
+Json record_of(const std::string& text) {
+  if (text.size() > kMostRecordBytes) return Json(Json::value_t::discarded);
+  bool too_deep = false;
+  const auto keep = [&](int depth, Json::parse_event_t, Json&) {
+    too_deep |= depth > kMostRecordDepth;
+    return depth <= kMostRecordDepth;
+  };
+  Json record = Json::parse(text, keep, false);
+  return too_deep ? Json(Json::value_t::discarded) : record;
+}
+
+/// A line for each member, without characters that control terminals.
+std::string record_lines(const Json& record) {
+  std::string text;
+  if (record.is_object())
+    for (const auto& [key, value] : record.items()) text += fmt::format("  {}: {}\n", Json(key).dump(), value.dump());
+  return text;
+}
 
 void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> bytes, const std::string& name,
                    bool json) {
   const std::string id = models::hex(models::sha256(bytes));
-  const Json record = Json::parse(model.record, nullptr, false);
+  const Json record = record_of(model.record);
   if (json) {
     Json out;
     out["model"] = name;
@@ -61,7 +84,7 @@ void print_quality(const surrogate::Model& model, std::span<const std::uint8_t> 
     text += "\n";
     if (record.contains("later_steps"))
       for (const auto& [codec, errors] : record["later_steps"].items())
-        text += fmt::format("  later steps, {}: {}\n", codec, errors.is_string() ? errors.get<std::string>() : "");
+        text += fmt::format("  later steps, {}: {}\n", Json(codec).dump(), errors.dump());
   }
   print_text(text);
 }
@@ -71,7 +94,7 @@ const char* name_of(models::BlockPredictorKind kind) {
 }
 
 void print_blocks(const models::BlockModel& model, std::size_t bytes, const std::string& name, bool json) {
-  const Json record = Json::parse(model.record, nullptr, false);
+  const Json record = record_of(model.record);
   const std::size_t decoding = models::write_block_model(models::decoding_half(model)).size();
   if (json) {
     Json out;
@@ -98,13 +121,11 @@ void print_blocks(const models::BlockModel& model, std::size_t bytes, const std:
         "  {}: {} latents, {:.0f} products a value{}\n", name_of(p.kind), p.latents(),
         static_cast<double>(kernels::network_products(p.decoder)) / static_cast<double>(model.block_elems()),
         p.encoder.layers.empty() ? ", decodes only" : "");
-  if (record.is_object())
-    for (const auto& [key, value] : record.items()) text += fmt::format("  {}: {}\n", key, value.dump());
-  print_text(text);
+  print_text(text + record_lines(record));
 }
 
 void print_levels(const models::LevelModel& model, std::size_t bytes, const std::string& name, bool json) {
-  const Json record = Json::parse(model.record, nullptr, false);
+  const Json record = record_of(model.record);
   const std::size_t decoding = models::write_level_model(models::without_record(model)).size();
   const std::string id = id_text(models::model_id(model));
   Json networks = Json::array();
@@ -129,9 +150,7 @@ void print_levels(const models::LevelModel& model, std::size_t bytes, const std:
   for (const Json& network : networks)
     text += fmt::format("  class {}: {} neighbours, {} products a value\n", network["class"].dump(),
                         network["neighbours"].dump(), network["products"].dump());
-  if (record.is_object())
-    for (const auto& [key, value] : record.items()) text += fmt::format("  {}: {}\n", key, value.dump());
-  print_text(text);
+  print_text(text + record_lines(record));
 }
 
 void say_intact(const std::string& name, std::span<const std::uint8_t> bytes, bool json, const std::string& what) {
