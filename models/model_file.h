@@ -20,7 +20,8 @@ inline constexpr std::uint16_t kQualityModelKind = 1;  ///< no codec takes it
 inline constexpr std::uint16_t kBlockModelKind = 2;
 inline constexpr std::uint16_t kLevelModelKind = 3;
 inline constexpr std::size_t kMostModelBytes = std::size_t{1} << 24;
-/// Models that take more bytes than this to decode are no part of streams.
+/// Encoders, and what puts models into streams, embed none that take more bytes than this to decode. Readers take what a
+/// header has room for, which bounds it.
 inline constexpr std::size_t kMostEmbeddedBytes = std::size_t{1} << 19;
 
 /// Kind of a model file of any kind; 0 where the bytes are none. Reads the first fields alone.

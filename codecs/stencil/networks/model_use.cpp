@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "codecs/stencil/levels/view.h"
 #include "libcompress/core/sampled_chunks.h"
 #include "libcompress/format/frame/limits.h"
 
@@ -18,6 +19,16 @@ Result<std::unique_ptr<const ArrayNetworks>> prepare(const models::LevelModel& m
   QUERN_ASSIGN_OR_RETURN(array->networks, LevelNetworks::make(model, kernels::network_kernels(isa)));
   array->of_chunks.networks = array->networks.get();
   return std::unique_ptr<const ArrayNetworks>(std::move(array));
+}
+
+/// Whether full chunks have points that the networks predict.
+bool predicts_any(const LevelNetworks& networks, const EncodeSpec& spec) {
+  ConstBox3 box;
+  box.extents = spec.most;
+  const LevelAxes axes = LevelsView(box, spec.form).axes;
+  for (std::size_t c = 1; c < std::size_t{1} << networks.axes(); ++c)
+    if (networks.predicts(axes, 0, c) && axes.exists(c, 0)) return true;
+  return false;
 }
 
 /// Bytes that chunks of the sample take less with networks, times those there are by those tried; the most there are
@@ -72,6 +83,7 @@ Result<ChosenNetworks> choose_networks(const PlanRequest& request, const models:
   QUERN_ASSIGN_OR_RETURN(const models::LevelModel model, models::read_level_model(file));
   if (!spec.form.levels || spec.form.sequential) return ChosenNetworks{};
   QUERN_ASSIGN_OR_RETURN(auto networks, prepare(model, isa));
+  if (!predicts_any(*networks->networks, spec)) return ChosenNetworks{};
   const Vector<std::uint8_t> embedded = models::write_level_model(models::without_record(model));
   static_assert(models::kMostEmbeddedBytes < kMaxParamsBytes);
   const bool fits = embedded.size() <= models::kMostEmbeddedBytes;

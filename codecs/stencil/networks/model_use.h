@@ -30,7 +30,7 @@ struct ChosenNetworks {
   Vector<std::uint8_t> reference;                 ///< what parameters say of the model
 };
 
-/// Whether the networks of the model that settings name make the chunks of an array smaller, by what chunks of the
+/// Whether the networks of the model that settings name predict points of full chunks and make the chunks of an array smaller, by what chunks of the
 /// sample take with and without; `spec` is without. Where the sample holds none, they are taken. Fails where the model
 /// is missing, or none for levels. May throw std::bad_alloc.
 Result<ChosenNetworks> choose_networks(const PlanRequest& request, const models::ModelSettings& settings,
