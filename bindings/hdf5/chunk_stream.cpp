@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "bindings/hdf5/element_type.h"
-#include "bindings/hdf5/models.h"
 #include "bindings/hdf5/problem.h"
 
 namespace quern::hdf5 {
@@ -121,14 +120,14 @@ quern_array make_array(const ChunkLayout& layout, void* elements) {
 
 }  // namespace
 
-Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, std::string* model) {
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, EncodingModels* models) {
   quern_context_desc limited = desc;
   limited.memory_limit = memory_limit;
   quern_context* context = nullptr;
   check_status(quern_context_create(&limited, &context), nullptr, Trouble::resource, "a context cannot be made");
   Context made(context);
-  const std::string first = add_models(*context);
-  if (model != nullptr) *model = first;
+  const EncodingModels first = add_models(*context);
+  if (models != nullptr) *models = first;
   return made;
 }
 
@@ -143,11 +142,11 @@ void check_request(const Request& request) { make_params(request, {}); }
 ChunkEncoder::ChunkEncoder(const Request& request, const ChunkLayout& layout, const quern_context_desc& desc, Use use)
     : layout_(layout),
       exact_(use == Use::again && request.rewriting == Rewriting::exact && request.kind != QUERN_BOUND_LOSSLESS),
-      context_(make_context(desc, 0, &model_)),
+      context_(make_context(desc, 0, &models_)),
       params_(make_params(request, layout)) {
-  if (!model_.empty() && codec_name(request.codec_id) == "autoencoder") {
+  if (const std::string& model = models_.of_codec(codec_name(request.codec_id)); !model.empty()) {
     // Outside of the chunks, which share it.
-    for (const auto& [key, value] : {std::pair("model", model_.c_str()), std::pair("embed", "no")})
+    for (const auto& [key, value] : {std::pair("model", model.c_str()), std::pair("embed", "no")})
       check_status(quern_params_set(params_.get(), key, value), nullptr, Trouble::request, "the model of QUERN_MODELS");
   }
   if (request.rewriting == Rewriting::idempotent) set_idempotent(*params_);

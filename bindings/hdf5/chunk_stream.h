@@ -8,6 +8,7 @@
 
 #include <quern/quern.h>
 
+#include "bindings/hdf5/models.h"
 #include "bindings/hdf5/settings.h"
 
 namespace quern::hdf5 {
@@ -21,9 +22,9 @@ struct ParamsDeleter {
 using Context = std::unique_ptr<quern_context, ContextDeleter>;
 using Params = std::unique_ptr<quern_params, ParamsDeleter>;
 
-/// With the models of QUERN_MODELS (models.h); `model`, unless NULL, gets the id of the first. `memory_limit` in bytes, 0:
-/// none.
-Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, std::string* model = nullptr);
+/// With the models of QUERN_MODELS (models.h); `models`, unless NULL, gets those to encode with. `memory_limit` in bytes,
+/// 0: none.
+Context make_context(const quern_context_desc& desc, std::uint64_t memory_limit, EncodingModels* models = nullptr);
 Context make_context(std::uint32_t threads, std::uint64_t memory_limit);
 
 /// Throws Problem(request) for settings that are wrong whatever the dataset.
@@ -52,8 +53,8 @@ class ChunkEncoder {
   bool reproduces(const void* stream, std::uint64_t size, const void* elements);
 
   ChunkLayout layout_;
-  bool exact_;         ///< whatever comes has to come back bit for bit
-  std::string model_;  ///< id of the model that a learned codec encodes with; "" where there is none
+  bool exact_;             ///< whatever comes has to come back bit for bit
+  EncodingModels models_;  ///< of which the codec takes its own
   Context context_;
   Params params_;
   Params idempotent_;  ///< where exact_: other ways to try, and room for them

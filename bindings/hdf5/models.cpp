@@ -15,6 +15,10 @@ namespace {
 /// No model file is larger (docs/format-model.md).
 constexpr std::size_t kMostBytes = std::size_t{1} << 24;
 
+/// Of a model file that a context took. Behind magic and version stands the kind, which is 3 for codec stencil
+/// (docs/format-model.md, chapter 1).
+bool is_for_stencil(const std::vector<char>& bytes) { return bytes.size() > 11 && bytes[10] == 3 && bytes[11] == 0; }
+
 std::string in_error(const std::string& path) { return "QUERN_MODELS names " + path + ", which "; }
 
 std::vector<char> read_file(const std::string& path) {
@@ -30,9 +34,14 @@ std::vector<char> read_file(const std::string& path) {
 
 }  // namespace
 
-std::string add_models(quern_context& context) {
+const std::string& EncodingModels::of_codec(const std::string& codec) const {
+  static const std::string none;
+  return codec == "autoencoder" ? autoencoder : codec == "stencil" ? stencil : none;
+}
+
+EncodingModels add_models(quern_context& context) {
   const char* const text = std::getenv("QUERN_MODELS");  // NOLINT(concurrency-mt-unsafe): only read
-  std::string first;
+  EncodingModels first;
   for (std::string_view rest = text == nullptr ? "" : text; !rest.empty();) {
     const std::size_t end = rest.find(':');
     const std::string path(rest.substr(0, end));
@@ -41,8 +50,10 @@ std::string add_models(quern_context& context) {
     const std::vector<char> bytes = read_file(path);
     std::array<char, QUERN_MODEL_ID_SIZE> id{};
     if (quern_context_add_model(&context, bytes.data(), bytes.size(), id.data()) != QUERN_OK)
-      throw Problem(Trouble::request, in_error(path) + "is no model of blocks: " + quern_last_error(&context));
-    if (first.empty()) first = id.data();
+      throw Problem(Trouble::request,
+                    in_error(path) + "is no model of codec autoencoder or stencil: " + quern_last_error(&context));
+    std::string& encodes = is_for_stencil(bytes) ? first.stencil : first.autoencoder;
+    if (encodes.empty()) encodes = id.data();
   }
   return first;
 }

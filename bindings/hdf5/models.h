@@ -7,8 +7,17 @@
 
 namespace quern::hdf5 {
 
-/// Gives a context the model files of QUERN_MODELS: paths with colons between them. Returns the id of the first, "" when
-/// the variable is unset or empty. Throws Problem(request) naming the file that cannot be read or is no model.
-std::string add_models(quern_context& context);
+/// Ids of the models that codecs encode with; "" where there is none.
+struct EncodingModels {
+  std::string autoencoder;
+  std::string stencil;
+
+  /// The one of that codec; "" where it has none or takes none.
+  const std::string& of_codec(const std::string& codec) const;
+};
+
+/// Gives a context the model files of QUERN_MODELS: paths with colons between them. Returns the first one for each
+/// codec. Throws Problem(request) naming the file that cannot be read or is no model.
+EncodingModels add_models(quern_context& context);
 
 }  // namespace quern::hdf5

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/integration_hdf5/hdf5_file.h"
+#include "tests/unit_models/level_models.h"
 #include "tests/unit_models/small_models.h"
 
 namespace {
@@ -13,18 +14,23 @@ using namespace quern::hdf5_test;
 
 class HDF5Models : public Hdf5FilterTest {
  protected:
-  static constexpr std::uint32_t kAutoencoder = 5, kWrittenOnce = 32;
+  static constexpr std::uint32_t kAutoencoder = 5, kStencil = 3, kWrittenOnce = 32;
 
   void SetUp() override {
     Hdf5FilterTest::SetUp();
-    const auto file = quern::models::write_block_model(quern::models::test::cosine_model({1, 16, 16}, 5));
     model_ = path_ + ".qmodel";
-    std::ofstream out(model_, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+    levels_ = path_ + "_levels.qmodel";
+    write_file(model_, quern::models::write_block_model(quern::models::test::cosine_model({1, 16, 16}, 5)));
+    write_file(levels_, quern::models::write_level_model(quern::models::test::larger_model()));
+  }
+  static void write_file(const std::string& path, const quern::Vector<std::uint8_t>& bytes) {
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   void TearDown() override {
     unsetenv("QUERN_MODELS");  // NOLINT(concurrency-mt-unsafe): no other thread runs
     std::remove(model_.c_str());
+    std::remove(levels_.c_str());
     Hdf5FilterTest::TearDown();
   }
   static void name_models(const std::string& paths) {
@@ -35,7 +41,8 @@ class HDF5Models : public Hdf5FilterTest {
     return H5Dread(open("x"), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
   }
 
-  std::string model_;
+  std::string model_;   ///< of codec autoencoder
+  std::string levels_;  ///< of codec stencil
 };
 
 TEST_F(HDF5Models, FirstOneEncodes_AndEveryOneDecodes) {
@@ -61,10 +68,39 @@ TEST_F(HDF5Models, FirstOneEncodes_AndEveryOneDecodes) {
   EXPECT_TRUE(reason_has("x, which cannot be read"));
   std::ofstream(model_ + "x") << "no model";
   EXPECT_LT(read(back), 0);
-  EXPECT_TRUE(reason_has("is no model of blocks"));
+  EXPECT_TRUE(reason_has("is no model of codec"));
   std::remove((model_ + "x").c_str());
   name_models(":" + model_ + ":" + model_);
   EXPECT_GE(read(back), 0) << error_text();
+}
+
+TEST_F(HDF5Models, EachCodec_EncodesWithTheFirstOfItsKind) {
+  std::vector<float> values(64 * 64), back(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(40 * std::sin(static_cast<double>(i % 64) * 0.3) *
+                                   std::cos(static_cast<double>(i / 64) * 0.2));
+  for (const std::uint32_t codec : {kAutoencoder, kStencil})
+    for (const std::string& models : {levels_ + ":" + model_, model_ + ":" + levels_}) {
+      SCOPED_TRACE(std::to_string(codec) + " " + models);
+      name_models(models);
+      const std::string name = "x" + std::to_string(codec) + (models.starts_with(levels_) ? "l" : "m");
+      {
+        const Id dataset = create(name.c_str(), H5T_NATIVE_FLOAT, {64, 64},
+                                  chunked({64, 64}, request(QUERN_BOUND_ABS, 0.5, codec, kWrittenOnce)));
+        ASSERT_TRUE(dataset.ok()) << error_text();
+        ASSERT_GE(quern_hdf5_write(dataset, QUERN_F32, values.data(), 1), 0) << error_text();
+      }
+      reopen();
+      ASSERT_GE(H5Dread(open(name.c_str()), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()), 0)
+          << error_text();
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_LE(std::abs(back[i] - values[i]), 0.5) << i;
+      if (codec != kAutoencoder) continue;
+      // It is the model of blocks that encodes: without it nothing is read.
+      name_models(levels_);
+      reopen();
+      EXPECT_LT(H5Dread(open(name.c_str()), H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()), 0);
+      EXPECT_TRUE(reason_has("model"));
+    }
 }
 
 }  // namespace

@@ -170,8 +170,8 @@ typedef struct quern_context_desc {
 QUERN_API quern_status quern_context_create(const quern_context_desc* desc, quern_context** context);
 QUERN_API void quern_context_destroy(quern_context* context);
 /** Copies the bytes of a model file (.qmodel, docs/format-model.md) of a learned codec into the context, whose calls find
- *  it from then on: by the setting model=<id> when compressing with codec=autoencoder, and for streams that name a model
- *  outside of them. `id` (may be NULL) has room for QUERN_MODEL_ID_SIZE characters and gets the model's id as text. A
+ *  it from then on: by the setting model=<id> when compressing with codec=autoencoder or codec=stencil, each with models
+ *  of its own kind, and for streams that name a model outside of them. `id` (may be NULL) has room for QUERN_MODEL_ID_SIZE characters and gets the model's id as text. A
  *  model that is there already is not added again. Fails with QUERN_ERROR_BAD_MAGIC or _UNSUPPORTED for other files,
  *  with QUERN_ERROR_UNSUPPORTED_VERSION, _CHECKSUM_MISMATCH, _TRUNCATED or _CORRUPT for newer and for damaged ones. */
 #define QUERN_MODEL_ID_SIZE 33
