@@ -44,16 +44,18 @@ double ridge(const std::array<std::uint64_t, 3>& at, const std::array<std::uint6
   return odd == 1 ? std::max(first, corner(above[0], above[1], above[2])) : first;
 }
 
-GoldenFile file_of(const char* name, const char* feature, testing::OwnedArray array, std::uint8_t axes, double bound) {
+GoldenFile file_of(const char* name, const char* feature, testing::OwnedArray array, std::uint8_t axes, double bound,
+                   const char* edges = "auto") {
   ModelList list;
   const Result<ModelId> added = list.add(models::write_level_model(golden_model(axes)));
   if (!added.ok()) std::abort();
   models::Digest digest{};
   std::copy(added->begin(), added->end(), digest.begin());
   const std::string id = models::hex(digest).substr(0, 2 * added->size());
-  GoldenFile file = one(name, feature, std::move(array),
-                        with(BoundKind::abs, bound, "stencil",
-                             {{"layout", "levels"}, {"model", String(id.begin(), id.end())}, {"embed", "yes"}}));
+  GoldenFile file =
+      one(name, feature, std::move(array),
+          with(BoundKind::abs, bound, "stencil",
+               {{"layout", "levels"}, {"model", String(id.begin(), id.end())}, {"embed", "yes"}, {"edges", edges}}));
   VectorSink sink(file.written);
   const CodecsWithModels codecs(list);
   if (!compress(file.streams[0].array.view(), file.streams[0].options, codecs.registry(), {}, sink).ok())
@@ -68,6 +70,8 @@ void add_network_files(std::vector<GoldenFile>& files) {
     return ridge({0, i / 45, i % 45}, {1, 32, 45});
   });
   for (const std::uint64_t at : {0, 77, 78, 79, 900, 901}) set_bits(plane, at, 0x7FC00001);
+  files.push_back(
+      file_of("stencil_networks_edges", "networks beside groups that are not linear, and a mask", plane, 2, 4, "on"));
   files.push_back(
       file_of("stencil_networks_f32", "networks for two axes in the stream, and a mask", std::move(plane), 2, 4));
   files.push_back(file_of("stencil_networks_i16", "networks for three axes in the stream",

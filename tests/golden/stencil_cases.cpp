@@ -260,13 +260,14 @@ void add_written_by_hand(std::vector<GoldenFile>& files) {
 
 }  // namespace
 
-/// Sheets that fold, with a jump across each.
-OwnedArray folded_sheets(DType dtype, Extents extents) {
+/// Waves that are cut off: plateaus with steep slopes between them, whole numbers of `spacing` where it is not 0.
+OwnedArray plateaus(DType dtype, Extents extents, double spacing = 0) {
   const std::uint64_t columns = extents.begin()[extents.size() - 1];
+  const std::uint64_t rows = extents.size() > 1 ? extents.begin()[extents.size() - 2] : 1;
   return values_of(dtype, extents, [&](std::uint64_t i) {
-    const double height = wave(i % columns, 17) + wave(i / columns, 41);
-    const double smooth = field(extents, i, 0.01) / 4;
-    return smooth + (height > 0.25 ? 2 : height < -0.5 ? -1 : 0);
+    const double height = 4 * field(extents, i, 0) + 2 * wave(i % columns + i / columns % rows, 7);
+    const double value = height < -1 ? -1 : height > 1 ? 1 : height;
+    return spacing > 0 ? std::floor(value / spacing) * spacing : value;
   });
 }
 
@@ -276,13 +277,20 @@ void add_edges(std::vector<GoldenFile>& files) {
   };
   for (const char* layout : {"levels", "planes"}) {
     files.push_back(one("stencil_edges_" + std::string(layout),
-                        "groups that are not linear, layout " + std::string(layout),
-                        folded_sheets(DType::f32, {12, 20, 33}), edges(layout)));
+                        "groups that are not linear, layout " + std::string(layout), plateaus(DType::f32, {12, 20, 33}),
+                        edges(layout)));
   }
   files.push_back(one("stencil_edges_land", "the same of two axes, with a mask",
-                      with_land(folded_sheets(DType::f64, {60, 70}), UINT64_C(0x7FF8) << 48), edges("levels")));
-  files.push_back(
-      one("stencil_edges_line", "the same of one axis", folded_sheets(DType::f32, {3000}), edges("levels")));
+                      with_land(plateaus(DType::f64, {60, 70}), UINT64_C(0x7FF8) << 48), edges("levels")));
+  files.push_back(one("stencil_edges_line", "the same of one axis", plateaus(DType::f32, {3000}), edges("levels")));
+  files.push_back(one("stencil_edges_lattice", "the same on a lattice", plateaus(DType::f32, {12, 20, 33}, 0.015625),
+                      edges("levels")));
+  files.push_back(one("stencil_edges_lattice_land", "the same on a lattice, with a mask",
+                      with_land(plateaus(DType::f32, {12, 20, 33}, 0.015625), 0x7FC00000), edges("levels")));
+  CompressOptions idempotent = edges("levels");
+  idempotent.idempotent = true;
+  files.push_back(one("stencil_edges_prequantized", "the same of codes of prequantized elements, with a mask",
+                      with_land(plateaus(DType::f32, {12, 20, 33}), 0x7FC00000), idempotent));
 }
 
 void add_stencil_files(std::vector<GoldenFile>& files) {

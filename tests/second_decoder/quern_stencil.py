@@ -19,6 +19,8 @@ FEATURES = {'stencil constant chunk', 'stencil several chunks', 'stencil order 0
             'stencil order 3', 'stencil split axis'}
 FEATURES |= {'stencil %s %s' % (mode, what) for mode in PLAIN_MODES for what in
              ('mask', 'exceptions', 'exceptions one after another', 'one lane', 'several lanes')}
+FEATURES |= {'stencil %s levels with edges' % what for what in ('lattice in', 'prequantized in')}
+FEATURES |= {'stencil levels with edges mask', 'stencil network beside edges'}
 FEATURES |= {'stencil lattice in ' + mode for mode in PLAIN_MODES}
 FEATURES |= {'stencil prequantized in ' + mode for mode in PLAIN_MODES}
 FEATURES |= {'stencil prequantized ' + what for what in ('exceptions', 'f16', 'f32', 'f64', 'i16', 'u8')}

@@ -144,6 +144,8 @@ class Predictor:
         order = bits.take(4)
         if kind == NETWORK:
             self.single = self.single + [self.axes.vector({})]
+            if self.edges:
+                seen.add('stencil network beside edges')
         self.kind, self.weights = kind, [bits.zigzag(order) for _ in self.pairs + self.single]
         total = sum(abs(w) * (2 if i < len(self.pairs) else 1) for i, w in enumerate(self.weights))
         if with_edges:
