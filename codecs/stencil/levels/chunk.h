@@ -23,8 +23,8 @@ inline MutableBox3 full_box(const ChunkSpec& spec) {
   return {nullptr, spec.most, {spec.most[1] * spec.most[2], spec.most[2]}};
 }
 
-/// Leaves room for points beyond the border, which along an axis are up to five times as large as those inside, and up to
-/// 25 times beyond a corner: sums of weights times values stay below 2^51.
+/// Leaves room for points beyond the border, which are up to five times as large as those inside: sums of weights times
+/// values stay below 2^51.
 inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
   const double most = farthest(range, format);
   int bits = 1;
@@ -35,9 +35,12 @@ inline void leave_room(const ChunkRange& range, LevelsValueFormat& format) {
   format.fraction_bits = static_cast<unsigned>(std::max(left, 0));
   format.step = step_of(twice_error, format.fraction_bits);
 }
-/// Values in binary64 up to here, and what lies beyond the border, have exact sums.
+/// Values in binary64 up to here, and what lies beyond the border, have exact sums below 2^51. Five times is a point two
+/// places beyond along one axis, and the mean of the two points of a group at a corner of two axes, (3^2 + 1) / 2. At a
+/// corner of three axes it is up to (3^3 + 1) / 2 = 14: sums there may pass 2^51, where magnitudes of the weights sum to
+/// more than 4 * 5 / 14, but not 2^53.
 inline double most_exact(const LevelsValueFormat& format) {
-  constexpr double kBeyondBorder = 25;  // what lies beyond along three axes or four has nearer points in its group
+  constexpr double kBeyondBorder = 5;
   return std::ldexp(1.0, 51 - static_cast<int>(format.weight_bits + kLevelWeightSumBits)) / kBeyondBorder;
 }
 
