@@ -540,7 +540,7 @@ TEST(Stencil_LevelsModel, WrittenAndRead_IsTheSame) {
             continue;
           }
           do {
-            p.kind = static_cast<std::uint8_t>(random() % kPredictorKinds);
+            p.kind = static_cast<std::uint8_t>(random() % static_cast<unsigned>(PredictorKind::network));
           } while (!kind_possible(axes, p.kind, c, later));
           const GroupList list = groups_of(axes, level, c, later);
           if (p.kind == 6) {
