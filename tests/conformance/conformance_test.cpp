@@ -13,7 +13,7 @@
 #include "tests/support/array_cases.h"
 #include "tests/support/instrumented.h"
 #include "tests/support/thorough.h"
-#include "tests/unit_stencil/fronts.h"
+#include "tests/unit_stencil/edges/fronts.h"
 
 namespace quern {
 namespace {

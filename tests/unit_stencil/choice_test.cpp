@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codecs/stencil/effort.h"
-#include "tests/unit_stencil/fronts.h"
+#include "tests/unit_stencil/edges/fronts.h"
 #include "tests/unit_stencil/helpers.h"
 
 namespace quern::codec::stencil::test {

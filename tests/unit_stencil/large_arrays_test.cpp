@@ -1,6 +1,6 @@
 // Arrays of several chunks: which layout they get where a small box leaves that in doubt, and chunks at their upper
 // ends that are much smaller than the others.
-#include "tests/unit_stencil/fronts.h"
+#include "tests/unit_stencil/edges/fronts.h"
 #include "tests/unit_stencil/helpers.h"
 
 #include <utility>

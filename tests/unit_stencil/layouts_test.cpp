@@ -5,7 +5,7 @@
 #include "codecs/stencil/plan/sample_block.h"
 #include "codecs/stencil/rules.h"
 #include "tests/unit_stencil/chunks.h"
-#include "tests/unit_stencil/fronts.h"
+#include "tests/unit_stencil/edges/fronts.h"
 
 namespace quern::codec::stencil::test {
 namespace {

@@ -1,7 +1,8 @@
-"""Bounds as keywords: exactly one of abs=, rel=, pwrel=, psnr=, ratio=, lossless=True."""
+"""Bounds as keywords: exactly one of abs=, rel=, pwrel=, psnr=, ratio=, lossless=True; and effort=, from 1 to 9."""
 from __future__ import annotations
 
 import numbers
+import operator
 from typing import Any, NamedTuple
 
 KINDS = {"lossless": 0, "abs": 1, "rel": 2, "pwrel": 3, "psnr": 4, "ratio": 5}
@@ -50,3 +51,22 @@ def chosen_bound(*, kinds: tuple[str, ...] = tuple(KINDS), **given: Any) -> Boun
 def _is_scalar(value: Any) -> bool:
     """A 0-dimensional array, of whatever library."""
     return getattr(value, "shape", None) == () and hasattr(value, "__float__")
+
+
+#: The effort that the library takes where nothing is said.
+USUAL_EFFORT = 6
+
+
+def checked_effort(effort: Any, goal: str) -> int | None:
+    """The number, or None where nothing was asked for. ValueError says what to give."""
+    if effort is None:
+        return None
+    try:
+        number = operator.index(effort)
+    except TypeError:
+        number = 0
+    if isinstance(effort, bool) or not 1 <= number <= 9:
+        raise ValueError(f"effort is {effort!r}: give a whole number from 1 (fast) to 9 (small)")
+    if goal == "speed" and number > 1:
+        raise ValueError(f"effort is {number}: leave goal='speed' out, which is effort 1")
+    return number

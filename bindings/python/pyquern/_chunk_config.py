@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._bounds import Bound
-from ._effort import checked_effort
+from ._bounds import Bound, checked_effort
 from ._errors import Unsupported
 from .core import compress
 from ._requests import codec_number, options_word, request_bound

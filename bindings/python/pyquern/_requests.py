@@ -3,8 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._bounds import Bound, chosen_bound
-from ._effort import checked_effort
+from ._bounds import Bound, checked_effort, chosen_bound
 from ._errors import Unsupported
 from .core import codec_names
 

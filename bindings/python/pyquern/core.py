@@ -13,9 +13,8 @@ import numpy as np
 
 from . import _capi
 from ._array import ArrayLike, Bytes, Decoded, Given, dtype_of, empty, fill_elements, finished, given, limit_beside, target
-from ._bounds import KINDS, PRECISION_KINDS, Bound, bound_from, chosen_bound
+from ._bounds import KINDS, PRECISION_KINDS, Bound, bound_from, checked_effort, chosen_bound
 from ._calls import Context, ParamsKey, ProgressFunction, use_context, use_params
-from ._effort import checked_effort
 from ._capi import library
 from ._errors import BoundNotMet, CorruptStream, DeviceError, InvalidArgument, Unsupported
 

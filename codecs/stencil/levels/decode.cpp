@@ -4,6 +4,7 @@
 #include <new>
 #include <type_traits>
 
+#include "codecs/stencil/edges/special_values.h"
 #include "codecs/stencil/elements.h"
 #include "codecs/stencil/exceptions.h"
 #include "codecs/stencil/lattice/chunk.h"
@@ -12,7 +13,6 @@
 #include "codecs/stencil/levels/given_plane.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
-#include "codecs/stencil/levels/special_values.h"
 #include "codecs/stencil/levels/view.h"
 #include "codecs/stencil/levels/walk.h"
 #include "codecs/stencil/networks/level_networks.h"

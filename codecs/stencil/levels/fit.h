@@ -7,8 +7,8 @@
 
 #include <quern/memory.h>
 
+#include "codecs/stencil/edges/edge_rows.h"
 #include "codecs/stencil/least_squares/sample_memory.h"
-#include "codecs/stencil/levels/edge_rows.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/levels/samples.h"

@@ -18,7 +18,7 @@ using Offset = std::array<std::int8_t, kMaxAxes>;
 /// Where the value of a group comes from.
 enum class TapSource : std::uint8_t {
   points,        ///< the points at its offsets
-  calmest_mean,  ///< the mean of that pair of the linear groups whose points differ least: see edge_rows.h
+  calmest_mean,  ///< the mean of that pair of the linear groups whose points differ least: see edges/edge_rows.h
   curvature,     ///< limited curvature along the axis of the offset
 };
 

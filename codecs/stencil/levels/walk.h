@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "codecs/stencil/edges/edge_rows.h"
 #include "codecs/stencil/levels/context.h"
-#include "codecs/stencil/levels/edge_rows.h"
 #include "codecs/stencil/levels/grid.h"
 #include "codecs/stencil/levels/model.h"
 #include "codecs/stencil/raster/planes.h"

@@ -1,4 +1,4 @@
-// Entry points of the kernels that make the rows of groups that are not linear: see codecs/stencil/levels/edge_rows.h.
+// Entry points of the kernels that make the rows of groups that are not linear: see codecs/stencil/edges/edge_rows.h.
 // Integers of 32 bits; results are defined modulo 2^32 for any values, and all instruction sets give the same.
 #pragma once
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._array import NUMBERS
-from .._bounds import Bound, bound_from
-from .._effort import USUAL
+from .._bounds import USUAL_EFFORT, Bound, bound_from
 from .._requests import GOALS, codec_number, options_word
 from ..core import codec_names
 
@@ -59,5 +58,5 @@ def settings(words: Sequence[int]) -> dict[str, Any]:
     goal = GOALS[padded[5] & 0xF] if padded[5] & 0xF < len(GOALS) else "unknown"
     return {"bound": bound, "codec": "auto" if number == 0 else codec_names().get(number, f"unknown codec {number}"),
             "goal": goal,
-            "effort": 1 if goal == "speed" else padded[5] >> 8 & 0xF or USUAL,
+            "effort": 1 if goal == "speed" else padded[5] >> 8 & 0xF or USUAL_EFFORT,
             "write_once": bool(padded[5] & _WRITE_ONCE), "big_endian": bool(padded[0] & _BIG_ENDIAN)}

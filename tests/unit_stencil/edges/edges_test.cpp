@@ -1,8 +1,8 @@
 // Groups that are not linear: what their kernels compute, when chunks have them, and that the bound holds with them.
 #include "codecs/stencil/chunk.h"
-#include "codecs/stencil/levels/special_values.h"
+#include "codecs/stencil/edges/special_values.h"
 #include "tests/unit_stencil/chunks.h"
-#include "tests/unit_stencil/fronts.h"
+#include "tests/unit_stencil/edges/fronts.h"
 #include "tests/unit_stencil/helpers.h"
 #include "tests/unit_stencil/job_cases.h"
 

@@ -3,9 +3,11 @@ import array
 import math
 import os
 import random
+import sys
 
-import harness
-from harness import CliTest, run
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+import harness  # noqa: E402
+from harness import CliTest, run  # noqa: E402
 
 
 def folds(side, step):

@@ -4,12 +4,14 @@ import array
 import hashlib
 import os
 import random
+import sys
 
-import block_models
-import harness
-from harness import CliTest, run
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+import block_models  # noqa: E402
+import harness  # noqa: E402
+from harness import CliTest, run  # noqa: E402
 
-ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "..")
 
 
 def fronts(shape, step, seed=1):
