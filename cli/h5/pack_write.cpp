@@ -149,7 +149,9 @@ H5Id write_to_target(hid_t from, hid_t file, hid_t type, PackJob& job, const H5A
       }
       // Chunks by themselves may exceed the PSNR, too.
       const bool to_spare = round < kRaises && psnr && *psnr > job.asked.value + kSpareDb;
-      if (psnr && (*psnr < job.asked.value || to_spare)) factor = std::pow(10, (*psnr - job.asked.value - 0.05) / 20);
+      if (missed || to_spare) factor = std::pow(10, (*psnr - job.asked.value - 0.05) / 20);
+      // Where steps of the type are wider than those of the bound, many bounds give one PSNR.
+      if (missed && !met && round >= kRounds / 2) factor = std::min(factor, 0.5);
     } else if (job.asked.kind == BoundKind::ratio) {
       const double ratio =
           static_cast<double>(h5_value_bytes(from)) / static_cast<double>(H5Dget_storage_size(out.get()));
