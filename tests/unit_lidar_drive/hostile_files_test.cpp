@@ -43,7 +43,7 @@ std::vector<HostileFile> hostile_files() {
       {"a.pcd", pcd("x y z", "4 4 4", "F F F", "1", "zipped\n1 2 3\n")},
       {"a.pcd", pcd("x y z", "4 4 4", "F F F", "2", "binary\n12345678901234567890123")},
       {"a.pcd", pcd("x y z", "4 4 4", "F F F", "1000000",
-                    std::string("binary_compressed\n\xff\xff\xff\x7f\x00\x1b\xb7\x00xx", 30))},
+                    std::string("binary_compressed\n\xff\xff\xff\x7f\x00\x1b\xb7\x00xx", 28))},
       {"a.pcd", "VERSION 0.7\n" + xyz + "COUNT 1023 1023 1023\nPOINTS 1\nDATA binary\n"},
       {"a.pcd", "VERSION 0.7\n" + xyz + "WIDTH 1099511627775\nHEIGHT 1099511627775\nDATA binary\n"},
       {"a.ply", "ply\n"},
