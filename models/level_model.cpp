@@ -14,7 +14,7 @@ const char* check_point_network(const kernels::Network& network) {
   for (const kernels::NetworkLayer& layer : network.layers)
     if (layer.kind != kernels::LayerKind::convolution || layer.width != std::array<std::uint8_t, 3>{1, 1, 1} ||
         layer.step != std::array<std::uint8_t, 3>{1, 1, 1})
-      return "a network of the model looks at more than one place";
+      return "a network of the model reads more than one place";
   if (kernels::network_products(network) > kMostPointProducts || kernels::network_elems(network) > kMostPointElems)
     return "a network of the model is too large for points";
   return nullptr;

@@ -17,7 +17,7 @@ namespace quern::checkpoint {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kLookMs = 100;  // between looks at whether the server is to end
+constexpr int kLookMs = 100;  // between checks whether the server is to end
 constexpr int kWaiting = 64;
 constexpr double kRequestSeconds = 1;  // in which a request must come: it is short, and others wait behind it
 

@@ -418,9 +418,9 @@ class Walk:
         last = [self.axes.rank - 1] if self.m.linear else []
         values = [self.value(places, offset, last) for offset in self.network_offsets(cls)[:n]]
         values = [min(max(v, -2**44), 2**44) for v in values]
-        require(len(values) == n, 'points that a network looks at')
+        require(len(values) == n, 'points that a network reads')
         nearest = 2 * bin(cls).count('1')
-        require(nearest <= n, 'points that a network looks at')
+        require(nearest <= n, 'points that a network reads')
         base = sum(values[:nearest]) // nearest
         distances = [v - base for v in values]
         scale = max(sum(map(abs, distances)).bit_length() - (n.bit_length() - 1), 0)

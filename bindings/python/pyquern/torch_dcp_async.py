@@ -19,7 +19,7 @@ from torch.distributed.checkpoint.staging import AsyncStager
 from ._checkpoint.engine import _SMALL, Engine
 from .torch_dcp import BLOB, QuernWriter, _add_items, _describe, _done
 
-_SLICE = 0.05  # seconds between looks at whether a thread has ended
+_SLICE = 0.05  # seconds between checks whether a thread has ended
 
 
 class _Run:

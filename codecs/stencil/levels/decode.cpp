@@ -187,7 +187,7 @@ class LevelsReader {
     return model_.predictor(level, run.first.later, run.first.parity_class).kind ==
            static_cast<std::uint8_t>(PredictorKind::network);
   }
-  /// Fills the rows of the class's network, when all that it looks at is decoded.
+  /// Fills the rows of the class's network, when all that it reads is decoded.
   Status predict_by_network(std::size_t parity_class) {
     if (spec_.networks->networks == nullptr)
       return Status(StatusCode::missing_model, "the stream needs its model, which was not found");

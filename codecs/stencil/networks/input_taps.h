@@ -1,4 +1,4 @@
-// Which known points a network of super-resolution looks at, nearest first. Specified in docs/format-stencil.md,
+// Which known points a network of super-resolution reads, nearest first. Specified in docs/format-stencil.md,
 // "Networks".
 #pragma once
 

@@ -84,7 +84,7 @@ Result<std::unique_ptr<const LevelNetworks>> LevelNetworks::make(const models::L
     Class& one = made->classes_[c];
     one.taps = network_taps(model.axes, c);
     if (taps > one.taps.size() || taps < 2 * static_cast<std::size_t>(std::popcount(c)))
-      return Status(StatusCode::corrupt, "stencil: a network of the model looks at points that are not known");
+      return Status(StatusCode::corrupt, "stencil: a network of the model reads points that are not known");
     one.taps.resize(taps);
     kernels::Network network = *model.classes[c];
     network.in.extents[2] = kNetworkBatch;
