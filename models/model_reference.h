@@ -47,7 +47,7 @@ Result<bool> take_model_setting(std::string_view key, std::string_view value, Mo
 Result<Vector<std::uint8_t>> find_model_file(const ModelSource* source, const ModelId& id);
 
 /// Puts what decodes of the model into a reference that has its id alone; `half` becomes its file, which the reference
-/// looks at. One that holds it already stays as it is. Fails with missing_model, or with unsupported where there is no
+/// refers to. One that holds it already stays as it is. Fails with missing_model, or with unsupported where there is no
 /// model or it is too large.
 Status embed_in(ModelReference& reference, const ModelSource& source, Vector<std::uint8_t>& half);
 /// The other way round: leaves the id, and returns the model's file. A reference without the file fails with
